@@ -52,12 +52,12 @@ static void wait_until_allowed(int reports)
 static void wait_for_client(int listener, int reports)
 {
     for (;;) {
-        struct pollfd wanted[2] = {{.fd = listener, .events = POLLIN}, {.fd = reports, .events = POLLIN}};
-        if (poll(wanted, 2, -1) < 0)
+        struct pollfd pollfds[2] = {{.fd = listener, .events = POLLIN}, {.fd = reports, .events = POLLIN}};
+        if (poll(pollfds, 2, -1) < 0)
             continue;
-        if (wanted[1].revents != 0)
+        if (pollfds[1].revents != 0)
             _exit(EXIT_SUCCESS);
-        if (wanted[0].revents != 0)
+        if (pollfds[0].revents != 0)
             return;
     }
 }
@@ -72,32 +72,32 @@ static void report_failure(int reports, int error)
 /* If a session ends before its report, the pipe closes without a byte. */
 static void fork_session(int listener, int reports, bool confined)
 {
-    int reported[2];
+    int done_pipe[2];
     char byte;
-    if (pipe2(reported, O_CLOEXEC) != 0) {
+    if (pipe2(done_pipe, O_CLOEXEC) != 0) {
         report_failure(reports, errno);
         return;
     }
     pid_t pid = fork();
     if (pid == 0) {
-        close(reported[0]);
-        session_run(listener, reports, reported[1], confined);
+        close(done_pipe[0]);
+        session_run(listener, reports, done_pipe[1], confined);
     }
     int error = errno;
-    close(reported[1]);
+    close(done_pipe[1]);
     if (pid < 0)
         report_failure(reports, error);
-    else if (read(reported[0], &byte, sizeof byte) != sizeof byte)
+    else if (read(done_pipe[0], &byte, sizeof byte) != sizeof byte)
         report_failure(reports, ECHILD);
-    close(reported[0]);
+    close(done_pipe[0]);
 }
 
 static void __attribute__((noreturn)) run(int listener, int reports, bool confined)
 {
     close_others(listener, reports);
     ignore_signals();
-    keep_net_admin();
-    end_with_parent();
+    drop_all_but_net_admin();
+    die_with_parent();
     if (confined && !confine_acceptor())
         _exit(EXIT_FAILURE);
     for (;;) {

@@ -20,11 +20,11 @@ bool confine_session(void);
  * one of the first three that this process lacks, or NULL.
  */
 const char *drop_privileges(void);
-/* keep_net_admin() drops all but CAP_NET_ADMIN, which a session needs to attach filters to sockets. */
-void keep_net_admin(void);
+/* drop_all_but_net_admin() drops all but CAP_NET_ADMIN, which a session needs to attach filters to sockets. */
+void drop_all_but_net_admin(void);
 void drop_all_privileges(void);
 
 /* Makes the kernel end this process when its parent ends for any reason. */
-void end_with_parent(void);
+void die_with_parent(void);
 
 #endif

@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WHY_BYTES = 512, END_MILLIS = 1000 };
+enum { ERROR_TEXT_BYTES = 512, END_MILLIS = 1000 };
 
 /* Memory shared by both processes. There is one request at a time. */
 struct file_process_answer {
     struct policy policy;
-    char why[WHY_BYTES];
+    char error_text[ERROR_TEXT_BYTES];
 };
 
 static const char read_policy = 'r', remove_socket = 'u', good = 'g', bad = 'b';
@@ -33,14 +33,14 @@ static void __attribute__((noreturn)) run(int socket, struct file_process_answer
     for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++)
         (void)signal(signals[i], SIG_IGN);
     drop_all_privileges();
-    end_with_parent();
+    die_with_parent();
     for (char request; recv(socket, &request, 1, 0) == 1;) {
         if (request == remove_socket) {
             if (socket_path != NULL)
                 unlink(socket_path);
             break;
         }
-        bool is_good = policy_read(&answer->policy, policy_path, answer->why, sizeof answer->why);
+        bool is_good = policy_read(&answer->policy, policy_path, answer->error_text, sizeof answer->error_text);
         (void)!send(socket, is_good ? &good : &bad, 1, MSG_NOSIGNAL);
     }
     _exit(EXIT_SUCCESS);
@@ -81,9 +81,9 @@ bool file_process_take_policy(struct file_process *process, struct policy *polic
         return got < 0 && (errno == EAGAIN || errno == EINTR);
     process->is_busy = false;
     memcpy(&answer, process->answer, sizeof answer);
-    answer.why[WHY_BYTES - 1] = '\0';
-    if (verdict != good || !policy_is_sound(&answer.policy)) {
-        journal("the policy is refused: %s", answer.why);
+    answer.error_text[ERROR_TEXT_BYTES - 1] = '\0';
+    if (verdict != good || !policy_is_valid(&answer.policy)) {
+        journal("the policy is refused: %s", answer.error_text);
         return true;
     }
     *policy = answer.policy;
@@ -94,10 +94,10 @@ bool file_process_take_policy(struct file_process *process, struct policy *polic
 /* The process may hang in a service of the C library. */
 void file_process_end(struct file_process *process)
 {
-    struct pollfd wanted = {.fd = process->socket, .events = POLLIN};
+    struct pollfd pollfd = {.fd = process->socket, .events = POLLIN};
     (void)!send(process->socket, &remove_socket, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     char byte;
-    while (poll(&wanted, 1, END_MILLIS) == 1 && recv(process->socket, &byte, 1, 0) == 1)
+    while (poll(&pollfd, 1, END_MILLIS) == 1 && recv(process->socket, &byte, 1, 0) == 1)
         continue;
     close(process->socket);
     munmap(process->answer, sizeof *process->answer);

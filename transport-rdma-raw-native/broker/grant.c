@@ -63,13 +63,13 @@ static int find_interface(struct grant *grant)
     return sv_attached_xdp(grant->ifindex, &program) ? explain_busy(grant, &program) : 0;
 }
 
-static int open_members(struct grant *grant)
+static int open_packet_socket(struct grant *grant)
 {
     /* Protocol 0: the socket receives nothing. */
-    grant->members = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (grant->members < 0)
+    grant->mac_filter_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (grant->mac_filter_fd < 0)
         return sv_explain(errno, "the broker has no CAP_NET_RAW");
-    int error = interface_mac(grant->members, grant->netdev, grant->mac);
+    int error = interface_mac(grant->mac_filter_fd, grant->netdev, grant->mac);
     return error == 0 ? 0 : sv_explain(error, "'%s' is not an Ethernet interface", grant->netdev);
 }
 
@@ -94,12 +94,12 @@ static int attach(struct grant *grant)
 }
 
 /*
- * Refuses zero copy on queues that disappear with the program: see check_zero_copy_ends() of port_xdp_open.c. So the
+ * Refuses zero copy on queues that disappear with the program: see check_zero_copy_safe() of port_xdp_open.c. So the
  * program is attached first, and no socket is bound to such an interface. `before` is the number of queues without it.
  */
-static int check_zero_copy_ends(const struct grant *grant, uint32_t before)
+static int check_zero_copy_safe(const struct grant *grant, uint32_t before)
 {
-    uint32_t now = interface_receive_queues(grant->members, grant->netdev);
+    uint32_t now = interface_receive_queues(grant->mac_filter_fd, grant->netdev);
     if (!grant->sockets.zero_copy || before == 0 || now <= before)
         return 0;
     return sv_explain(EOPNOTSUPP, "zero copy is not safe on '%s': it has %u receive queues, and %u more with an XDP "
@@ -162,18 +162,18 @@ static int open_queue(struct grant *grant)
 
 static int prepare_device(struct grant *grant)
 {
-    int error = open_members(grant);
+    int error = open_packet_socket(grant);
     if (error == 0)
         error = sv_steering_open(&grant->steering, grant->mac, true);
     if (error != 0)
         return error;
     sockets_init(&grant->sockets, &grant->wanted, grant->ifindex);
     grant->fds[SV_BROKER_LINK] = grant->fds[SV_BROKER_MEMORY] = -1;
-    sv_steering_shared(grant->steering, grant->fds + SV_BROKER_MAPS);
+    sv_steering_shared_maps(grant->steering, grant->fds + SV_BROKER_MAPS);
     grant->fd_count = SV_BROKER_SOCKETS;
-    uint32_t before = interface_receive_queues(grant->members, grant->netdev);
+    uint32_t before = interface_receive_queues(grant->mac_filter_fd, grant->netdev);
     error = attach(grant);
-    return error != 0 ? error : check_zero_copy_ends(grant, before);
+    return error != 0 ? error : check_zero_copy_safe(grant, before);
 }
 
 static int finish_device(struct grant *grant)
@@ -187,7 +187,7 @@ static int finish_device(struct grant *grant)
 }
 
 /* Closes the sent descriptors, except the maps and the memory, which belong to the grant. */
-static void close_sent(struct grant *grant)
+static void close_fds(struct grant *grant)
 {
     for (unsigned i = 0; i < grant->fd_count; i++)
         if ((i == SV_BROKER_LINK || i >= SV_BROKER_SOCKETS) && grant->fds[i] >= 0)
@@ -198,10 +198,10 @@ static void close_sent(struct grant *grant)
 int grant_open(struct grant *grant, const struct sv_broker_open *wanted)
 {
     memset(grant, 0, sizeof *grant);
-    grant->open = grant->is_opening = true;
+    grant->is_open = grant->is_opening = true;
     grant->mode = wanted->mode;
     grant->wanted = *wanted;
-    grant->members = grant->sockets.memory = grant->sockets.waiting = -1;
+    grant->mac_filter_fd = grant->sockets.memory = grant->sockets.waiting_fd = -1;
     memcpy(grant->netdev, wanted->netdev, sizeof grant->netdev);
     int error = find_interface(grant);
     if (error == 0)
@@ -231,26 +231,26 @@ int grant_continue(struct grant *grant)
     return error;
 }
 
-bool grant_waits(const struct grant *grant)
+bool grant_is_waiting(const struct grant *grant)
 {
-    return grant->is_opening && grant->sockets.waiting >= 0;
+    return grant->is_opening && grant->sockets.waiting_fd >= 0;
 }
 
-void grant_sent(struct grant *grant)
+void grant_close_sent_fds(struct grant *grant)
 {
-    close_sent(grant);
-    sv_steering_keep_rules(grant->steering);
+    close_fds(grant);
+    sv_steering_close_all_but_rules(grant->steering);
 }
 
 void grant_close(struct grant *grant, bool release)
 {
-    if (!grant->open)
+    if (!grant->is_open)
         return;
-    close_sent(grant);
+    close_fds(grant);
     sockets_close(&grant->sockets, release);
     sv_steering_close(grant->steering);
-    if (grant->members >= 0)
-        close(grant->members);
+    if (grant->mac_filter_fd >= 0)
+        close(grant->mac_filter_fd);
     memset(grant, 0, sizeof *grant);
 }
 
@@ -261,9 +261,9 @@ static bool is_of(const struct sv_broker_rule *rule, enum sv_layers layer)
     return (rule->mask.outer.layers & rule->value.outer.layers & layer) != 0;
 }
 
-static struct policy_place place_of(const struct grant *grant)
+static struct policy_scope scope_of(const struct grant *grant)
 {
-    return (struct policy_place){.netdev = grant->netdev, .modes = 1u << grant->mode};
+    return (struct policy_scope){.netdev = grant->netdev, .modes = 1u << grant->mode};
 }
 
 /*
@@ -273,15 +273,15 @@ static struct policy_place place_of(const struct grant *grant)
 static int check_port(const struct grant *grant, const struct policy *policy, const struct policy_user *user,
                       const struct sv_broker_rule *rule)
 {
-    const struct policy_place place = place_of(grant);
-    if (policy_has_any_port(policy, user, &place))
+    const struct policy_scope scope = scope_of(grant);
+    if (policy_has_any_port(policy, user, &scope))
         return 0;
     bool tcp = is_of(rule, SV_LAYER_TCP);
     if (rule->mask.outer.dst_port != 0xffff || tcp == is_of(rule, SV_LAYER_UDP))
         return sv_explain(EACCES, "the policy grants user %u ports of '%s', and the rule names no port", user->uid,
                           grant->netdev);
     uint16_t port = ntohs(rule->value.outer.dst_port);
-    if (policy_has_port(policy, user, &place, tcp ? IPPROTO_TCP : IPPROTO_UDP, port))
+    if (policy_has_port(policy, user, &scope, tcp ? IPPROTO_TCP : IPPROTO_UDP, port))
         return 0;
     return sv_explain(EACCES, "the policy does not grant user %u %s port %u of '%s'", user->uid, tcp ? "TCP" : "UDP",
                       port, grant->netdev);
@@ -310,13 +310,13 @@ static bool names_known_fields(const union sv_key *mask)
 static int check_shape(const struct grant *grant, const struct policy *policy, const struct policy_user *user,
                        const struct sv_rule_spec *spec)
 {
-    const struct policy_place place = place_of(grant);
-    if (policy_has_any_port(policy, user, &place))
+    const struct policy_scope scope = scope_of(grant);
+    if (policy_has_any_port(policy, user, &scope))
         return 0;
     if (!names_known_fields(&spec->mask))
         return sv_explain(EACCES, "a rule that names more than MAC address, VLAN, addresses, protocol and ports needs "
                           "ports=any in the policy");
-    if (!sv_steering_has_shape(grant->steering, spec) && sv_steering_shapes(grant->steering) >= GRANT_MAX_SHAPES)
+    if (!sv_steering_has_shape(grant->steering, spec) && sv_steering_count_shapes(grant->steering) >= GRANT_MAX_SHAPES)
         return sv_explain(ENOMEM, "a device has rules of at most %d kinds (priority and fields) without ports=any",
                           GRANT_MAX_SHAPES);
     return 0;
@@ -334,17 +334,17 @@ static struct sv_rule_spec spec_of(const struct sv_broker_rule *rule)
 
 static int check_kind(const struct sv_broker_rule *rule)
 {
-    if (rule->type == IBV_FLOW_ATTR_NORMAL && rule->continues == 0)
+    if (rule->type == IBV_FLOW_ATTR_NORMAL && rule->dont_trap == 0)
         return 0;
     return sv_explain(EOPNOTSUPP, "rules for copies need packet sockets, which a broker does not hand out");
 }
 
-static int receive_filter_of(struct grant *grant, const struct sv_rule_spec *spec)
+static int mac_filter_type_of(struct grant *grant, const struct sv_rule_spec *spec)
 {
-    int filter = sv_receive_filter_type(spec, grant->mac);
+    int filter = sv_mac_filter_type(spec, grant->mac);
     /* The interface may have had this address for a moment, and the client has not reported it yet. */
     if (filter == PACKET_MR_UNICAST && grant_mac_changed(grant) == 0)
-        filter = sv_receive_filter_type(spec, grant->mac);
+        filter = sv_mac_filter_type(spec, grant->mac);
     return filter;
 }
 
@@ -355,19 +355,19 @@ static void add_membership(struct grant *grant, int type, const uint8_t mac[6])
     struct grant_membership *membership = &grant->membership[grant->memberships++];
     membership->type = type;
     memcpy(membership->mac, mac, sizeof membership->mac);
-    sv_receive_filter_change(grant->members, grant->ifindex, type, mac, PACKET_ADD_MEMBERSHIP);
+    sv_mac_filter_change(grant->mac_filter_fd, grant->ifindex, type, mac, PACKET_ADD_MEMBERSHIP);
 }
 
 /* The address may be the interface's own by now, although it was not when the rule was added. */
 static void drop_membership(struct grant *grant, const struct sv_rule_spec *spec)
 {
     static const uint8_t nobody[6];
-    int type = sv_receive_filter_type(spec, nobody);
+    int type = sv_mac_filter_type(spec, nobody);
     for (uint32_t i = 0; i < grant->memberships; i++) {
         struct grant_membership *membership = &grant->membership[i];
         if (membership->type != type || memcmp(membership->mac, spec->value.outer.dst_mac, sizeof membership->mac) != 0)
             continue;
-        sv_receive_filter_change(grant->members, grant->ifindex, type, membership->mac, PACKET_DROP_MEMBERSHIP);
+        sv_mac_filter_change(grant->mac_filter_fd, grant->ifindex, type, membership->mac, PACKET_DROP_MEMBERSHIP);
         *membership = grant->membership[--grant->memberships];
         return;
     }
@@ -385,7 +385,7 @@ static bool may_make_promiscuous(int filter)
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule)
 {
     const struct sv_rule_spec spec = spec_of(rule);
-    return grant->open && !sv_steering_has_shape(grant->steering, &spec);
+    return grant->is_open && !sv_steering_has_shape(grant->steering, &spec);
 }
 
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
@@ -400,9 +400,9 @@ int grant_add_rule(struct grant *grant, const struct policy *policy, const struc
     error = check_shape(grant, policy, user, &spec);
     if (error != 0)
         return error;
-    int filter = receive_filter_of(grant, &spec);
-    const struct policy_place place = place_of(grant);
-    if (may_make_promiscuous(filter) && !policy_has_any_port(policy, user, &place))
+    int filter = mac_filter_type_of(grant, &spec);
+    const struct policy_scope scope = scope_of(grant);
+    if (may_make_promiscuous(filter) && !policy_has_any_port(policy, user, &scope))
         return sv_explain(EACCES, "a rule on a foreign MAC address can make '%s' promiscuous, which needs ports=any in "
                           "the policy", grant->netdev);
     if (grant->rules == GRANT_MAX_RULES)
@@ -433,7 +433,7 @@ int grant_remove_rule(struct grant *grant, const struct sv_broker_rule *rule)
 
 int grant_mac_changed(struct grant *grant)
 {
-    int error = interface_mac(grant->members, grant->netdev, grant->mac);
+    int error = interface_mac(grant->mac_filter_fd, grant->netdev, grant->mac);
     if (error != 0)
         return sv_explain(error, "the address of '%s' can't be read", grant->netdev);
     sv_steering_set_mac(grant->steering, grant->mac);

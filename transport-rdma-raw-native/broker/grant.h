@@ -20,7 +20,7 @@ struct grant_membership {
  * Everything else belongs to the client alone once its descriptors have been sent.
  */
 struct grant {
-    bool open;
+    bool is_open;
     char netdev[IFNAMSIZ];
     uint32_t mode;                  /* enum sv_broker_mode */
     int ifindex;
@@ -29,7 +29,7 @@ struct grant {
     uint32_t memberships;
     struct grant_membership membership[GRANT_MAX_MEMBERSHIPS];
     struct sv_steering *steering;
-    int members;
+    int mac_filter_fd;
     struct sockets sockets;
     /* Used while the device is opened: */
     bool is_opening;
@@ -50,15 +50,16 @@ int grant_open(struct grant *grant, const struct sv_broker_open *wanted);
 /*
  * Creates the maps and programs of a device, or the sockets of one more queue. Returns 0 or an errno with sv_explain().
  * Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago still has the queue
- * (grant_waits()). On success the caller sends the grant's descriptors and closes them with grant_sent().
+ * (grant_is_waiting()). On success the caller sends the grant's descriptors and closes them with
+ * grant_close_sent_fds().
  */
 int grant_continue(struct grant *grant);
-bool grant_waits(const struct grant *grant);
+bool grant_is_waiting(const struct grant *grant);
 /*
  * Returns true if adding the rule rewrites the directory of the programs, which waits milliseconds for a grace period.
  */
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule);
-void grant_sent(struct grant *grant);
+void grant_close_sent_fds(struct grant *grant);
 /* `release`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it. */
 void grant_close(struct grant *grant, bool release);
 

@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 /* Uses write(2) only, because a confined process may do no more (confinement.h). */
-static void put_line(const char *text, unsigned long left_out)
+static void put_line(const char *text, unsigned long suppressed)
 {
     char line[640];
-    int length = left_out > 0 ? snprintf(line, sizeof line, "rdma-raw-broker: %s (%lu lines before it were left out)\n",
-                                         text, left_out)
+    int length = suppressed > 0 ? snprintf(line, sizeof line,
+                                           "rdma-raw-broker: %s (%lu lines before it were left out)\n",
+                                           text, suppressed)
                               : snprintf(line, sizeof line, "rdma-raw-broker: %s\n", text);
     (void)!write(STDERR_FILENO, line, (size_t)length);
 }
@@ -22,7 +23,7 @@ void journal(const char *format, ...)
 {
     static time_t second;
     static unsigned lines;
-    static unsigned long left_out;
+    static unsigned long suppressed;
     char text[512];
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -33,13 +34,13 @@ void journal(const char *format, ...)
     /* A pipe that nobody reads would block the program. If it is writable, it has room for one line. */
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (++lines > JOURNAL_LINES || poll(&output, 1, 0) != 1) {
-        left_out++;
+        suppressed++;
         return;
     }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    put_line(text, left_out);
-    left_out = 0;
+    put_line(text, suppressed);
+    suppressed = 0;
 }

@@ -31,8 +31,8 @@
 
 enum { BACKLOG = 64, FIRST_LISTEN_FD = 3, WRONG_USE = 2, STALE_RETRIES = 20, STALE_RETRY_MILLIS = 10 };
 
-static volatile sig_atomic_t ends;
-static volatile sig_atomic_t reloads;
+static volatile sig_atomic_t stop_requested;
+static volatile sig_atomic_t reload_requested;
 
 struct options {
     const char *policy;
@@ -43,9 +43,9 @@ struct options {
 static void on_signal(int number)
 {
     if (number == SIGHUP)
-        reloads = 1;
+        reload_requested = 1;
     else
-        ends = 1;
+        stop_requested = 1;
 }
 
 /* Without SA_RESTART, so that a signal ends poll() and the loop checks for it. */
@@ -93,11 +93,11 @@ static int inherited_listener(void)
 
 static bool is_socket(const char *path)
 {
-    struct stat facts;
-    return lstat(path, &facts) == 0 && S_ISSOCK(facts.st_mode);
+    struct stat file_stat;
+    return lstat(path, &file_stat) == 0 && S_ISSOCK(file_stat.st_mode);
 }
 
-static bool refuses(const struct sockaddr_un *address)
+static bool refuses_connections(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool refused = fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 &&
@@ -116,7 +116,7 @@ static bool is_stale(const struct sockaddr_un *address)
 {
     const struct timespec pause = {.tv_nsec = STALE_RETRY_MILLIS * 1000000L};
     for (int i = 0; i < STALE_RETRIES && is_socket(address->sun_path); i++) {
-        if (refuses(address))
+        if (refuses_connections(address))
             return true;
         nanosleep(&pause, NULL);
     }
@@ -160,10 +160,10 @@ static int bind_to(const char *path)
 
 static bool read_policy(struct policy *policy, const char *path)
 {
-    char why[512];
-    bool good = policy_read(policy, path, why, sizeof why);
+    char error_text[512];
+    bool good = policy_read(policy, path, error_text, sizeof error_text);
     if (!good)
-        journal("the policy is refused: %s", why);
+        journal("the policy is refused: %s", error_text);
     return good;
 }
 
@@ -210,12 +210,12 @@ static bool serve(const struct options *options, struct policy *policy, struct s
     journal("serves '%s', policy '%s': %u lines", options->socket != NULL ? options->socket : "systemd's socket",
             options->policy, policy->lines);
     server_wake_on(server, files->socket);
-    while (!ends) {
+    while (!stop_requested) {
         bool accepts = server_run_once(server);
-        if (reloads) {
-            reloads = 0;        /* before reading, so that a later signal is not lost */
+        if (reload_requested) {
+            reload_requested = 0;   /* before reading, so that a later signal is not lost */
             if (!file_process_read_policy(files))
-                reloads = 1;
+                reload_requested = 1;
         }
         if (!accepts || !file_process_take_policy(files, policy)) {
             journal("the process that %s has ended, so the broker ends", accepts ? "reads the policy"

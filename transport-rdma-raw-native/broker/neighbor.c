@@ -50,7 +50,7 @@ struct netlink_answer {
 };
 
 /* The kernel answers before send() returns. Returns 0 or an errno, either of the call or in the answer. */
-static int ask_rtnetlink(int fd, const void *request, size_t bytes, struct netlink_answer *answer)
+static int rtnl_transact(int fd, const void *request, size_t bytes, struct netlink_answer *answer)
 {
     memset(answer, 0, sizeof *answer);
     ssize_t got = send(fd, request, bytes, 0);
@@ -88,7 +88,7 @@ static uint16_t state_of(int fd, const struct sv_broker_solicit *wanted)
     fill_neighbor(&request, wanted);
     request.header.nlmsg_type = RTM_GETNEIGH;
     request.header.nlmsg_flags = NLM_F_REQUEST;
-    int error = ask_rtnetlink(fd, &request, request.header.nlmsg_len, &answer);
+    int error = rtnl_transact(fd, &request, request.header.nlmsg_len, &answer);
     return error == 0 && answer.header.nlmsg_type == RTM_NEWNEIGH ? answer.neighbor.ndm_state : NUD_NONE;
 }
 
@@ -101,7 +101,7 @@ static int use_neighbor(int fd, const struct sv_broker_solicit *wanted)
     request.header.nlmsg_type = RTM_NEWNEIGH;
     request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
     request.message.ndm_flags = NTF_USE;
-    return ask_rtnetlink(fd, &request, request.header.nlmsg_len, &answer);
+    return rtnl_transact(fd, &request, request.header.nlmsg_len, &answer);
 }
 
 /* ---- routes ---- */
@@ -158,7 +158,7 @@ static bool is_on_link(int fd, const struct sv_broker_solicit *wanted)
     request.destination_attribute.rta_len = (unsigned short)RTA_LENGTH(bytes);
     request.destination_attribute.rta_type = RTA_DST;
     memcpy(request.destination, wanted->address, bytes);
-    int error = ask_rtnetlink(fd, &request, request.header.nlmsg_len, &answer);
+    int error = rtnl_transact(fd, &request, request.header.nlmsg_len, &answer);
     if (error != 0 || answer.header.nlmsg_type != RTM_NEWROUTE || answer.route.rtm_type != RTN_UNICAST)
         return false;
     const struct rtattr *first = RTM_RTA(&answer.route);
@@ -177,30 +177,30 @@ static bool is_same(const struct sv_broker_solicit *a, const struct sv_broker_so
 }
 
 /* Removes entries that were answered or that the kernel has removed. */
-static void sweep(int fd, struct neighbor_budget *budget, int64_t now_millis)
+static void drop_answered(int fd, struct neighbor_budget *budget, int64_t now_millis)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < budget->count; i++)
-        if (now_millis < budget->asked[i].until_millis && !(state_of(fd, &budget->asked[i].of) & NUD_VALID))
-            budget->asked[kept++] = budget->asked[i];
+        if (now_millis < budget->pending[i].deadline_millis && !(state_of(fd, &budget->pending[i].hop) & NUD_VALID))
+            budget->pending[kept++] = budget->pending[i];
     budget->count = kept;
 }
 
 /* Returns false if too many next hops of this user are unanswered. */
-static bool take_queue_slot(int fd, struct neighbor_budget *budget, const struct sv_broker_solicit *wanted,
+static bool reserve_pending(int fd, struct neighbor_budget *budget, const struct sv_broker_solicit *wanted,
                        int64_t now_millis)
 {
     for (unsigned i = 0; i < budget->count; i++)
-        if (is_same(&budget->asked[i].of, wanted)) {
-            budget->asked[i].until_millis = now_millis + UNANSWERED_MILLIS;
+        if (is_same(&budget->pending[i].hop, wanted)) {
+            budget->pending[i].deadline_millis = now_millis + UNANSWERED_MILLIS;
             return true;
         }
-    if (budget->count == NEIGHBOR_UNANSWERED)
-        sweep(fd, budget, now_millis);
-    if (budget->count == NEIGHBOR_UNANSWERED)
+    if (budget->count == NEIGHBOR_MAX_PENDING)
+        drop_answered(fd, budget, now_millis);
+    if (budget->count == NEIGHBOR_MAX_PENDING)
         return false;
-    budget->asked[budget->count].of = *wanted;
-    budget->asked[budget->count++].until_millis = now_millis + UNANSWERED_MILLIS;
+    budget->pending[budget->count].hop = *wanted;
+    budget->pending[budget->count++].deadline_millis = now_millis + UNANSWERED_MILLIS;
     return true;
 }
 
@@ -215,8 +215,8 @@ static int resolve(int fd, const char *netdev, const struct sv_broker_solicit *w
         return 0;
     if (!(state & NUD_VALID) && !is_on_link(fd, wanted))
         return sv_explain(EHOSTUNREACH, "'%s' has no direct route to this next hop", netdev);
-    if (!(state & NUD_VALID) && !take_queue_slot(fd, budget, wanted, now_millis))
-        return sv_explain(EAGAIN, "%d next hops of this user have not answered yet", NEIGHBOR_UNANSWERED);
+    if (!(state & NUD_VALID) && !reserve_pending(fd, budget, wanted, now_millis))
+        return sv_explain(EAGAIN, "%d next hops of this user have not answered yet", NEIGHBOR_MAX_PENDING);
     int error = use_neighbor(fd, wanted);
     return error == 0 ? 0 : sv_explain(error, "the kernel does not resolve a next hop on '%s': %s", netdev,
                                        strerror(error));

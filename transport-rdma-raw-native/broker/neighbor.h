@@ -9,14 +9,14 @@
  * The unanswered next hops of a user. The kernel's table has room for about a thousand neighbours of all network
  * namespaces, and an address without a host occupies a place for seconds.
  */
-enum { NEIGHBOR_UNANSWERED = 32 };
+enum { NEIGHBOR_MAX_PENDING = 32 };
 
 struct neighbor_budget {
     unsigned count;
     struct {
-        struct sv_broker_solicit of;
-        int64_t until_millis;
-    } asked[NEIGHBOR_UNANSWERED];
+        struct sv_broker_solicit hop;
+        int64_t deadline_millis;
+    } pending[NEIGHBOR_MAX_PENDING];
 };
 
 /*

@@ -36,7 +36,7 @@ bool pass_send(int socket, const void *bytes, size_t length, const int *fds, uns
 }
 
 /* Takes the descriptors. The control buffer is rounded up, so one more than fits may arrive. */
-static unsigned take(struct msghdr *header, int *fds, unsigned room, bool *whole)
+static unsigned collect_descriptors(struct msghdr *header, int *fds, unsigned max_fds, bool *complete)
 {
     unsigned count = 0;
     for (struct cmsghdr *part = CMSG_FIRSTHDR(header); part != NULL; part = CMSG_NXTHDR(header, part)) {
@@ -45,10 +45,10 @@ static unsigned take(struct msghdr *header, int *fds, unsigned room, bool *whole
         for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
             int fd;
             memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
-            if (count < room) {
+            if (count < max_fds) {
                 fds[count++] = fd;
             } else {
-                *whole = false;
+                *complete = false;
                 close(fd);
             }
         }
@@ -56,19 +56,19 @@ static unsigned take(struct msghdr *header, int *fds, unsigned room, bool *whole
     return count;
 }
 
-ssize_t pass_receive(int socket, void *bytes, size_t room, int *fds, unsigned room_fds, unsigned *count, bool *whole,
-                     int flags)
+ssize_t pass_receive(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
+                     bool *complete, int flags)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
-    struct iovec part = {bytes, room};
-    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room_fds > 0 ? control : NULL,
-                            .msg_controllen = room_fds > 0 ? CMSG_SPACE(room_fds * sizeof(int)) : 0};
+    struct iovec part = {bytes, capacity};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = max_fds > 0 ? control : NULL,
+                            .msg_controllen = max_fds > 0 ? CMSG_SPACE(max_fds * sizeof(int)) : 0};
     *count = 0;
     ssize_t length = recvmsg(socket, &header, flags | MSG_CMSG_CLOEXEC);
     if (length < 0)
         return -1;
-    *whole = !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
-    *count = take(&header, fds, room_fds, whole);
+    *complete = !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+    *count = collect_descriptors(&header, fds, max_fds, complete);
     return length;
 }
 

@@ -15,25 +15,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_WORD = 1024, HAS_WHO = 1, HAS_INTERFACE = 2, HAS_MODES = 4, HAS_PORTS = 8, HAS_DEVICES = 16 };
+enum { MAX_WORD = 1024, HAS_SUBJECT = 1, HAS_INTERFACE = 2, HAS_MODES = 4, HAS_PORTS = 8, HAS_DEVICES = 16 };
 
 struct parser {
     struct policy *policy;
     policy_lookup *lookup;
     unsigned line;
-    unsigned seen;              /* keys of the current line: HAS_* */
-    char *why;
-    size_t why_bytes;
+    unsigned seen_keys;         /* keys of the current line: HAS_* */
+    char *error_text;
+    size_t error_text_bytes;
 };
 
 /* The message contains words of the file only after they are known to be printable. */
 static bool __attribute__((format(printf, 2, 3))) fail(struct parser *parser, const char *format, ...)
 {
     va_list arguments;
-    int length = snprintf(parser->why, parser->why_bytes, "line %u: ", parser->line);
+    int length = snprintf(parser->error_text, parser->error_text_bytes, "line %u: ", parser->line);
     va_start(arguments, format);
-    if (length > 0 && (size_t)length < parser->why_bytes)
-        vsnprintf(parser->why + length, parser->why_bytes - (size_t)length, format, arguments);
+    if (length > 0 && (size_t)length < parser->error_text_bytes)
+        vsnprintf(parser->error_text + length, parser->error_text_bytes - (size_t)length, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -41,7 +41,7 @@ static bool __attribute__((format(printf, 2, 3))) fail(struct parser *parser, co
 /* ---- values ---- */
 
 /* Parses decimal digits only: no signs, spaces or hexadecimal numbers. */
-static bool parse_number(const char *text, uint32_t most, uint32_t *number)
+static bool parse_number(const char *text, uint32_t max, uint32_t *number)
 {
     uint64_t value = 0;
     if (*text == '\0')
@@ -50,7 +50,7 @@ static bool parse_number(const char *text, uint32_t most, uint32_t *number)
         if (*text < '0' || *text > '9')
             return false;
         value = value * 10 + (uint64_t)(*text - '0');
-        if (value > most)
+        if (value > max)
             return false;
     }
     *number = (uint32_t)value;
@@ -70,7 +70,7 @@ static char *next_item(char **list, char separator)
     return item;
 }
 
-static bool parse_who(struct parser *parser, struct policy_line *line, bool is_group, const char *name)
+static bool parse_subject(struct parser *parser, struct policy_line *line, bool is_group, const char *name)
 {
     line->is_group = is_group;
     if (parse_number(name, UINT32_MAX - 1, &line->id) || (*name != '\0' && parser->lookup(is_group, name, &line->id)))
@@ -145,18 +145,18 @@ static bool parse_word(struct parser *parser, struct policy_line *line, char *wo
 {
     char *value = word;
     const char *key = next_item(&value, '=');
-    unsigned what = strcmp(key, "user") == 0 || strcmp(key, "group") == 0 ? HAS_WHO
+    unsigned what = strcmp(key, "user") == 0 || strcmp(key, "group") == 0 ? HAS_SUBJECT
                     : strcmp(key, "interface") == 0 ? HAS_INTERFACE : strcmp(key, "modes") == 0 ? HAS_MODES
                     : strcmp(key, "ports") == 0 ? HAS_PORTS : strcmp(key, "devices") == 0 ? HAS_DEVICES : 0;
     if (what == 0 || value == NULL)
         return fail(parser, "'%s' is unknown: a line has user= or group=, interface=, modes=, ports= and optionally "
                     "devices=", key);
-    if (parser->seen & what)
+    if (parser->seen_keys & what)
         return fail(parser, "'%s' appears twice", key);
-    parser->seen |= what;
+    parser->seen_keys |= what;
     switch (what) {
-    case HAS_WHO:
-        return parse_who(parser, line, *key == 'g', value);
+    case HAS_SUBJECT:
+        return parse_subject(parser, line, *key == 'g', value);
     case HAS_INTERFACE:
         return parse_interface(parser, line, value);
     case HAS_MODES:
@@ -172,7 +172,7 @@ static bool parse_word(struct parser *parser, struct policy_line *line, char *wo
 static bool parse_line(struct parser *parser, char *text)
 {
     static const char blanks[] = " \t";
-    const unsigned wanted = HAS_WHO | HAS_INTERFACE | HAS_MODES | HAS_PORTS;
+    const unsigned wanted = HAS_SUBJECT | HAS_INTERFACE | HAS_MODES | HAS_PORTS;
     text += strspn(text, blanks);
     if (*text == '\0' || *text == '#')
         return true;
@@ -180,8 +180,8 @@ static bool parse_line(struct parser *parser, char *text)
         return fail(parser, "there are more than %d lines", POLICY_MAX_LINES);
     struct policy_line *line = &parser->policy->line[parser->policy->lines];
     memset(line, 0, sizeof *line);
-    line->devices = POLICY_DEVICES;
-    parser->seen = 0;
+    line->devices = POLICY_DEFAULT_DEVICES;
+    parser->seen_keys = 0;
     while (*text != '\0') {
         size_t length = strcspn(text, blanks);
         char *next = text + length + strspn(text + length, blanks);
@@ -190,7 +190,7 @@ static bool parse_line(struct parser *parser, char *text)
             return false;
         text = next;
     }
-    if ((parser->seen & wanted) != wanted)
+    if ((parser->seen_keys & wanted) != wanted)
         return fail(parser, "one of user= or group=, interface=, modes= and ports= is missing");
     parser->policy->lines++;
     return true;
@@ -217,10 +217,11 @@ static bool parse_lines(struct parser *parser, const char *text, size_t bytes)
     return true;
 }
 
-bool policy_parse(struct policy *policy, const char *text, size_t bytes, policy_lookup *lookup, char *why,
-                  size_t why_bytes)
+bool policy_parse(struct policy *policy, const char *text, size_t bytes, policy_lookup *lookup, char *error_text,
+                  size_t error_text_bytes)
 {
-    struct parser parser = {.policy = policy, .lookup = lookup, .why = why, .why_bytes = why_bytes};
+    struct parser parser = {.policy = policy, .lookup = lookup, .error_text = error_text,
+                            .error_text_bytes = error_text_bytes};
     policy->lines = 0;
     bool good = parse_lines(&parser, text, bytes);
     if (!good)
@@ -241,9 +242,9 @@ bool policy_system_lookup(bool is_group, const char *name, uint32_t *id)
     return user != NULL || group != NULL;
 }
 
-static bool is_only_writable_by_us(const struct stat *facts)
+static bool is_only_writable_by_us(const struct stat *file_stat)
 {
-    return (facts->st_uid == 0 || facts->st_uid == geteuid()) && !(facts->st_mode & (S_IWGRP | S_IWOTH));
+    return (file_stat->st_uid == 0 || file_stat->st_uid == geteuid()) && !(file_stat->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* Returns the number of bytes read, at most `room`, or a negative errno. */
@@ -261,26 +262,28 @@ static ssize_t read_all(int fd, char *text, size_t room)
     return (ssize_t)bytes;
 }
 
-bool policy_read(struct policy *policy, const char *path, char *why, size_t why_bytes)
+bool policy_read(struct policy *policy, const char *path, char *error_text, size_t error_text_bytes)
 {
     static char text[POLICY_MAX_BYTES + 1];
-    struct stat facts;
+    struct stat file_stat;
     ssize_t bytes = 0;
     policy->lines = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        snprintf(why, why_bytes, "'%s' can't be read: %s", path, fd < 0 ? strerror(errno) : "it is no file");
-    } else if (!is_only_writable_by_us(&facts)) {
-        snprintf(why, why_bytes, "others can write '%s': chown root '%s' && chmod go-w '%s'", path, path, path);
+    if (fd < 0 || fstat(fd, &file_stat) != 0 || !S_ISREG(file_stat.st_mode)) {
+        snprintf(error_text, error_text_bytes, "'%s' can't be read: %s", path,
+                 fd < 0 ? strerror(errno) : "it is no file");
+    } else if (!is_only_writable_by_us(&file_stat)) {
+        snprintf(error_text, error_text_bytes, "others can write '%s': chown root '%s' && chmod go-w '%s'", path, path,
+                 path);
     } else if ((bytes = read_all(fd, text, sizeof text)) < 0 || bytes > POLICY_MAX_BYTES) {
-        snprintf(why, why_bytes, "'%s' can't be read: %s", path,
+        snprintf(error_text, error_text_bytes, "'%s' can't be read: %s", path,
                  bytes < 0 ? strerror((int)-bytes) : "it has more than 65536 bytes");
     } else {
         char reason[256];
         close(fd);
         if (policy_parse(policy, text, (size_t)bytes, policy_system_lookup, reason, sizeof reason))
             return true;
-        snprintf(why, why_bytes, "%s, %s", path, reason);
+        snprintf(error_text, error_text_bytes, "%s, %s", path, reason);
         return false;
     }
     if (fd >= 0)
@@ -288,9 +291,9 @@ bool policy_read(struct policy *policy, const char *path, char *why, size_t why_
     return false;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
-bool policy_is_sound(const struct policy *policy)
+bool policy_is_valid(const struct policy *policy)
 {
     if (policy->lines > POLICY_MAX_LINES)
         return false;
@@ -302,7 +305,7 @@ bool policy_is_sound(const struct policy *policy)
     return true;
 }
 
-static bool is_about(const struct policy_line *line, const struct policy_user *user, const char *netdev)
+static bool applies_to(const struct policy_line *line, const struct policy_user *user, const char *netdev)
 {
     if (netdev != NULL && strcmp(line->netdev, netdev) != 0)
         return false;
@@ -314,21 +317,22 @@ static bool is_about(const struct policy_line *line, const struct policy_user *u
     return false;
 }
 
-uint32_t policy_devices(const struct policy *policy, const struct policy_user *user, const char *netdev, uint32_t mode)
+uint32_t policy_max_devices(const struct policy *policy, const struct policy_user *user, const char *netdev,
+                            uint32_t mode)
 {
-    uint32_t most = 0;
+    uint32_t max_devices = 0;
     for (uint32_t i = 0; i < policy->lines; i++) {
         const struct policy_line *line = &policy->line[i];
-        if (is_about(line, user, netdev) && (line->modes & 1u << mode) && line->devices > most)
-            most = line->devices;
+        if (applies_to(line, user, netdev) && (line->modes & 1u << mode) && line->devices > max_devices)
+            max_devices = line->devices;
     }
-    return most;
+    return max_devices;
 }
 
 bool policy_has_interface(const struct policy *policy, const struct policy_user *user, const char *netdev)
 {
     for (uint32_t i = 0; i < policy->lines; i++)
-        if (is_about(&policy->line[i], user, netdev))
+        if (applies_to(&policy->line[i], user, netdev))
             return true;
     return false;
 }
@@ -344,21 +348,21 @@ static bool has_tcp(const struct policy_line *line)
 bool policy_has_tcp_port(const struct policy *policy, const struct policy_user *user)
 {
     for (uint32_t i = 0; i < policy->lines; i++)
-        if (is_about(&policy->line[i], user, NULL) && has_tcp(&policy->line[i]))
+        if (applies_to(&policy->line[i], user, NULL) && has_tcp(&policy->line[i]))
             return true;
     return false;
 }
 
-static bool is_at(const struct policy_line *line, const struct policy_user *user, const struct policy_place *place)
+static bool covers(const struct policy_line *line, const struct policy_user *user, const struct policy_scope *scope)
 {
-    return (line->modes & place->modes) != 0 && is_about(line, user, place->netdev);
+    return (line->modes & scope->modes) != 0 && applies_to(line, user, scope->netdev);
 }
 
 bool policy_has_any_port(const struct policy *policy, const struct policy_user *user,
-                         const struct policy_place *place)
+                         const struct policy_scope *scope)
 {
     for (uint32_t i = 0; i < policy->lines; i++)
-        if (policy->line[i].any_port && is_at(&policy->line[i], user, place))
+        if (policy->line[i].any_port && covers(&policy->line[i], user, scope))
             return true;
     return false;
 }
@@ -371,11 +375,11 @@ static bool has_range(const struct policy_line *line, uint8_t protocol, uint16_t
     return line->any_port;
 }
 
-bool policy_has_port(const struct policy *policy, const struct policy_user *user, const struct policy_place *place,
+bool policy_has_port(const struct policy *policy, const struct policy_user *user, const struct policy_scope *scope,
                      uint8_t protocol, uint16_t port)
 {
     for (uint32_t i = 0; i < policy->lines; i++)
-        if (is_at(&policy->line[i], user, place) && has_range(&policy->line[i], protocol, port))
+        if (covers(&policy->line[i], user, scope) && has_range(&policy->line[i], protocol, port))
             return true;
     return false;
 }

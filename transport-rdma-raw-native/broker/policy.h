@@ -23,8 +23,8 @@ enum {
     POLICY_MAX_RANGES = 64,         /* port ranges per line */
     POLICY_MAX_BYTES = 65536,
     POLICY_MAX_GROUPS = 256,        /* groups per user */
-    POLICY_MAX_DEVICES = 16,        /* devices per line; the default is POLICY_DEVICES */
-    POLICY_DEVICES = 1,
+    POLICY_MAX_DEVICES = 16,        /* devices per line; the default is POLICY_DEFAULT_DEVICES */
+    POLICY_DEFAULT_DEVICES = 1,
 };
 
 #define POLICY_ANY_MODE UINT32_MAX
@@ -62,33 +62,34 @@ typedef bool policy_lookup(bool is_group, const char *name, uint32_t *id);
 bool policy_system_lookup(bool is_group, const char *name, uint32_t *id);
 
 /*
- * Parses a policy. On an error returns false, writes a sentence with the line number to `why`, and clears the policy.
+ * Parses a policy. On an error returns false, writes a sentence with the line number to `error_text`, and clears the
+ * policy.
  */
-bool policy_parse(struct policy *policy, const char *text, size_t bytes, policy_lookup *lookup, char *why,
-                  size_t why_bytes);
+bool policy_parse(struct policy *policy, const char *text, size_t bytes, policy_lookup *lookup, char *error_text,
+                  size_t error_text_bytes);
 /* Parses a file, which must be writable only for root or this program's user. Returns as above. */
-bool policy_read(struct policy *policy, const char *path, char *why, size_t why_bytes);
+bool policy_read(struct policy *policy, const char *path, char *error_text, size_t error_text_bytes);
 
 /* Returns true if the policy is valid. A policy from another process may contain any bytes. */
-bool policy_is_sound(const struct policy *policy);
+bool policy_is_valid(const struct policy *policy);
 
 /* Returns how many devices the user may have open if one of them is this; 0: the device is not granted. */
-uint32_t policy_devices(const struct policy *policy, const struct policy_user *user, const char *netdev,
-                        uint32_t mode);
+uint32_t policy_max_devices(const struct policy *policy, const struct policy_user *user, const char *netdev,
+                            uint32_t mode);
 /* Returns true if a line grants the user the interface, in any mode. */
 bool policy_has_interface(const struct policy *policy, const struct policy_user *user, const char *netdev);
 /* Returns true if a line grants the user a TCP port. */
 bool policy_has_tcp_port(const struct policy *policy, const struct policy_user *user);
 
-/* The place for which a port is requested. A single line has to grant it completely. */
-struct policy_place {
+/* The interface and modes for which a port is requested. A single line has to grant it completely. */
+struct policy_scope {
     const char *netdev;             /* NULL: any */
     uint32_t modes;                 /* 1 << enum sv_broker_mode, or POLICY_ANY_MODE */
 };
 
-bool policy_has_port(const struct policy *policy, const struct policy_user *user, const struct policy_place *place,
+bool policy_has_port(const struct policy *policy, const struct policy_user *user, const struct policy_scope *scope,
                      uint8_t protocol, uint16_t port);
 bool policy_has_any_port(const struct policy *policy, const struct policy_user *user,
-                         const struct policy_place *place);
+                         const struct policy_scope *scope);
 
 #endif

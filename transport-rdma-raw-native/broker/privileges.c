@@ -36,7 +36,7 @@ static uint64_t kept_set(void)
 }
 
 /* Returns the remaining permitted set, which becomes the effective one, or 0 if the kernel refuses. */
-static uint64_t keep(uint64_t set)
+static uint64_t restrict_capabilities(uint64_t set)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2];
@@ -61,24 +61,24 @@ const char *drop_privileges(void)
     for (unsigned capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         if (capability >= 64 || !(set >> capability & 1))
             (void)prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-    uint64_t has = keep(set);
+    uint64_t has = restrict_capabilities(set);
     for (unsigned i = 0; i < NEEDED; i++)
         if (!(has >> needed[i].number & 1))
             return needed[i].name;
     return NULL;
 }
 
-void keep_net_admin(void)
+void drop_all_but_net_admin(void)
 {
-    (void)keep(UINT64_C(1) << CAP_NET_ADMIN);
+    (void)restrict_capabilities(UINT64_C(1) << CAP_NET_ADMIN);
 }
 
 void drop_all_privileges(void)
 {
-    (void)keep(0);
+    (void)restrict_capabilities(0);
 }
 
-void end_with_parent(void)
+void die_with_parent(void)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }

@@ -31,18 +31,18 @@ static int64_t now_millis(void)
 
 /* ---- clients come ---- */
 
-static unsigned clients_of(const struct server *server, uid_t limited_as)
+static unsigned clients_of(const struct server *server, uid_t limit_uid)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < server->clients; i++)
-        count += server->client[i].limited_as == limited_as && !server->client[i].is_refused;
+        count += server->client[i].limit_uid == limit_uid && !server->client[i].is_refused;
     return count;
 }
 
 /* Closes the pair, which makes the session end. Its place is free when it has ended. */
-static void shut(struct client *client, const char *why)
+static void close_session(struct client *client, const char *reason)
 {
-    server_close_device(client, why, false);
+    server_close_device(client, reason, false);
     if (client->session < 0)
         return;
     close(client->session);
@@ -50,13 +50,13 @@ static void shut(struct client *client, const char *why)
 }
 
 /* Kills the session, which may be blocked in a system call. */
-static void disconnect(struct client *client)
+static void kill_session(struct client *client)
 {
-    shut(client, "");
+    close_session(client, "");
     (void)syscall(SYS_pidfd_send_signal, client->process, SIGKILL, NULL, 0);
 }
 
-static void start(struct server *server, struct client *client)
+static void start_session(struct server *server, struct client *client)
 {
     const struct session_start start = {.may_filter = policy_has_tcp_port(server->policy, &client->user)};
     if (client->is_refused) {
@@ -68,23 +68,23 @@ static void start(struct server *server, struct client *client)
     }
     /* The session is not killed: it may not have reported to the acceptor yet, and would count as failed. */
     if (client->is_refused || !pass_send(client->session, &start, sizeof start, NULL, 0, MSG_DONTWAIT))
-        shut(client, "");
+        close_session(client, "");
 }
 
 static void add_client(struct server *server, const struct session_report *report, const int fds[SESSION_REPORT_FDS])
 {
-    uid_t limited_as = server_limits_of(server, &report->user);
-    bool exceeds_user_limit = clients_of(server, limited_as) >= SERVER_MAX_CLIENTS_OF_USER;
+    uid_t limit_uid = server_limit_uid(server, &report->user);
+    bool exceeds_user_limit = clients_of(server, limit_uid) >= SERVER_MAX_CLIENTS_OF_USER;
     struct client *client = &server->client[server->clients++];
     memset(client, 0, sizeof *client);
     client->session = fds[SESSION_PAIR];
     client->process = fds[SESSION_PROCESS];
     client->pid = report->pid;
     client->user = report->user;
-    client->limited_as = limited_as;
-    client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
+    client->limit_uid = limit_uid;
+    client->deadline_millis = server->now_millis() + SERVER_IDLE_MILLIS;
     client->is_refused = exceeds_user_limit;
-    start(server, client);
+    start_session(server, client);
 }
 
 static void accept_failed(struct server *server, int error)
@@ -92,24 +92,24 @@ static void accept_failed(struct server *server, int error)
     if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
         return;
     journal("a connection can't be accepted: %s", strerror(error));
-    server->deaf_until_millis = server->now_millis() + TURN_MILLIS;
+    server->accept_paused_until_millis = server->now_millis() + TURN_MILLIS;
 }
 
-static void take_report(struct server *server)
+static void receive_report(struct server *server)
 {
     static struct session_report report;
     int fds[SESSION_REPORT_FDS];
     unsigned count;
-    bool whole;
+    bool complete;
     ssize_t got = pass_receive(server->acceptor.reports, &report, sizeof report, fds, SESSION_REPORT_FDS, &count,
-                               &whole, MSG_DONTWAIT);
+                               &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got != sizeof report || !whole) {
-        server->has_ended = true;
+    if (got != sizeof report || !complete) {
+        server->acceptor_has_ended = true;
         return;
     }
-    server->is_expecting = false;
+    server->client_allowed = false;
     if (report.error == 0 && count == SESSION_REPORT_FDS)
         add_client(server, &report, fds);
     else
@@ -117,82 +117,82 @@ static void take_report(struct server *server)
 }
 
 /* If all places are taken, connections wait in the listener's queue. */
-static void expect_client(struct server *server)
+static void allow_client(struct server *server)
 {
-    if (!server->is_expecting && server->clients < SERVER_MAX_CLIENTS &&
-        server->now_millis() >= server->deaf_until_millis)
-        server->is_expecting = acceptor_allow_one(&server->acceptor);
+    if (!server->client_allowed && server->clients < SERVER_MAX_CLIENTS &&
+        server->now_millis() >= server->accept_paused_until_millis)
+        server->client_allowed = acceptor_allow_one(&server->acceptor);
 }
 
 /* Frees the place of an ended session, for the last client. */
-static void forget(struct server *server, unsigned at)
+static void remove_client(struct server *server, unsigned at)
 {
     struct client *client = &server->client[at];
-    shut(client, "the process has closed it or has ended");
+    close_session(client, "the process has closed it or has ended");
     close(client->process);
     server->clients--;
     if (at != server->clients)
         *client = server->client[server->clients];
 }
 
-/* ---- questions of sessions ---- */
+/* ---- messages of sessions ---- */
 
 /* Continues to open a device: its next queue, or one that was busy. */
 static void continue_opening(struct server *server, struct client *client)
 {
     if (!server_continue(server, client))
-        shut(client, "the process has closed it or has ended");
+        close_session(client, "the process has closed it or has ended");
 }
 
 /*
  * Returns true for requests that wait for a grace period of the kernel. Opening a device is slow too, and done in
  * pieces: grant_continue().
  */
-static bool is_slow(const struct client *client, const struct session_message *question)
+static bool is_slow(const struct client *client, const struct session_message *message)
 {
-    const struct sv_broker_request *request = &question->request;
-    if (question->kind != SESSION_REQUEST)
+    const struct sv_broker_request *request = &message->request;
+    if (message->kind != SESSION_REQUEST)
         return false;
-    return (request->call == SV_BROKER_MAC && client->grant.open) ||
+    return (request->call == SV_BROKER_MAC && client->grant.is_open) ||
            (request->call == SV_BROKER_ADD_RULE && grant_rule_is_slow(&client->grant, &request->rule));
 }
 
-/* Handles one question, so that other clients are served as well. Returns false if the session is to end. */
+/* Handles one message, so that other clients are served as well. Returns false if the session is to end. */
 static bool serve(struct server *server, struct client *client)
 {
-    struct session_message *question = &client->question;
-    ssize_t got = recv(client->session, question, sizeof *question, MSG_DONTWAIT);
+    struct session_message *message = &client->message;
+    ssize_t got = recv(client->session, message, sizeof *message, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    /* A session asks its next question after the answer. */
-    if (got != sizeof *question || question->kind >= SESSION_KINDS || client->has_slow_request ||
+    /* A session sends its next message after the answer. */
+    if (got != sizeof *message || message->kind >= SESSION_KINDS || client->has_slow_request ||
         client->grant.is_opening)
         return false;
-    client->has_slow_request = is_slow(client, question);
+    client->has_slow_request = is_slow(client, message);
     if (client->has_slow_request)
         return true;
-    if (question->kind != SESSION_DEAF)
-        return server_answer(server, client, question);
-    server->counters.late++;
+    if (message->kind != SESSION_UNRESPONSIVE)
+        return server_answer(server, client, message);
+    server->counters.timed_out++;
     return false;
 }
 
 /* ---- turns ---- */
 
-static bool is_late(const struct client *client, int64_t now)
+static bool has_timed_out(const struct client *client, int64_t now)
 {
-    return client->session >= 0 && !client->grant.open && !client->has_slow_request && now > client->until_millis;
+    return client->session >= 0 && !client->grant.is_open && !client->has_slow_request && now > client->deadline_millis;
 }
 
 /* Closes an idle connection. A client that has used it may connect again. */
-static void disconnect_late(struct server *server, struct client *client)
+static void disconnect_timed_out(struct server *server, struct client *client)
 {
-    if (!client->has_asked) {
-        server->counters.late++;
+    if (!client->has_sent_request) {
+        server->counters.timed_out++;
         journal("user %u, process %d: disconnected after %d s without a request", client->user.uid, client->pid,
                 SERVER_IDLE_MILLIS / 1000);
     }
-    disconnect(client);
+    kill_session(client);
 }
 
 static bool has_slow_work(const struct client *client)
@@ -207,15 +207,15 @@ static bool has_slow_work(const struct client *client)
 static struct client *next_slow_client(struct server *server)
 {
     struct client *next = NULL;
-    uint64_t served = 0;
+    uint64_t oldest_request = 0;
     for (unsigned i = 0; i < server->clients; i++) {
         struct client *client = &server->client[i];
-        if (!has_slow_work(client) || grant_waits(&client->grant))
+        if (!has_slow_work(client) || grant_is_waiting(&client->grant))
             continue;
-        uint64_t of_user = server_usage_of(server, client)->served;
-        if (next == NULL || of_user < served) {
+        uint64_t of_user = server_usage_of(server, client)->last_slow_request;
+        if (next == NULL || of_user < oldest_request) {
             next = client;
-            served = of_user;
+            oldest_request = of_user;
         }
     }
     return next;
@@ -230,34 +230,34 @@ static void run_slow_requests(struct server *server)
     struct client *client = next_slow_client(server);
     if (client == NULL)
         return;
-    server_usage_of(server, client)->served = ++server->slow_requests;
+    server_usage_of(server, client)->last_slow_request = ++server->slow_requests;
     if (!client->has_slow_request) {
         continue_opening(server, client);
         return;
     }
     client->has_slow_request = false;
-    if (!server_answer(server, client, &client->question))
-        shut(client, "the process has closed it or has ended");
+    if (!server_answer(server, client, &client->message))
+        close_session(client, "the process has closed it or has ended");
 }
 
 /* Each turn retries the queues that were busy. */
-static void try_busy_queues(struct server *server)
+static void retry_busy_queues(struct server *server)
 {
     for (unsigned i = 0; i < server->clients; i++)
-        if (server->client[i].session >= 0 && grant_waits(&server->client[i].grant))
+        if (server->client[i].session >= 0 && grant_is_waiting(&server->client[i].grant))
             continue_opening(server, &server->client[i]);
 }
 
-static void serve_client(struct server *server, unsigned at, bool has_question, bool has_ended, int64_t now)
+static void serve_client(struct server *server, unsigned at, bool has_message, bool has_ended, int64_t now)
 {
     struct client *client = &server->client[at];
-    /* Handles the question of a session before its end. */
-    if (has_question && client->session >= 0 && !serve(server, client))
-        shut(client, "the process has closed it or has ended");
+    /* Handles the message of a session before its end. */
+    if (has_message && client->session >= 0 && !serve(server, client))
+        close_session(client, "the process has closed it or has ended");
     if (has_ended)
-        forget(server, at);
-    else if (is_late(client, now))
-        disconnect_late(server, client);
+        remove_client(server, at);
+    else if (has_timed_out(client, now))
+        disconnect_timed_out(server, client);
 }
 
 static int poll_timeout_millis(const struct server *server)
@@ -265,7 +265,7 @@ static int poll_timeout_millis(const struct server *server)
     int millis = TURN_MILLIS;
     for (unsigned i = 0; i < server->clients; i++) {
         const struct client *client = &server->client[i];
-        if (client->session >= 0 && grant_waits(&client->grant))
+        if (client->session >= 0 && grant_is_waiting(&client->grant))
             millis = BUSY_TURN_MILLIS;
         else if (has_slow_work(client))
             return 0;
@@ -276,28 +276,28 @@ static int poll_timeout_millis(const struct server *server)
 bool server_run_once(struct server *server)
 {
     enum { REPORTS, WAKE, FIRST_CLIENT, OF_CLIENT = 2 };
-    struct pollfd wanted[FIRST_CLIENT + OF_CLIENT * SERVER_MAX_CLIENTS];
+    struct pollfd pollfds[FIRST_CLIENT + OF_CLIENT * SERVER_MAX_CLIENTS];
     unsigned clients = server->clients;
-    expect_client(server);
-    wanted[REPORTS] = (struct pollfd){.fd = server->acceptor.reports, .events = POLLIN};
-    wanted[WAKE] = (struct pollfd){.fd = server->wake, .events = POLLIN};
+    allow_client(server);
+    pollfds[REPORTS] = (struct pollfd){.fd = server->acceptor.reports, .events = POLLIN};
+    pollfds[WAKE] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
     for (unsigned i = 0; i < clients; i++) {
-        wanted[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session, .events = POLLIN};
-        wanted[FIRST_CLIENT + OF_CLIENT * i + 1] = (struct pollfd){.fd = server->client[i].process, .events = POLLIN};
+        pollfds[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session, .events = POLLIN};
+        pollfds[FIRST_CLIENT + OF_CLIENT * i + 1] = (struct pollfd){.fd = server->client[i].process, .events = POLLIN};
     }
-    if (poll(wanted, FIRST_CLIENT + OF_CLIENT * clients, poll_timeout_millis(server)) < 0)
-        return !server->has_ended;
+    if (poll(pollfds, FIRST_CLIENT + OF_CLIENT * clients, poll_timeout_millis(server)) < 0)
+        return !server->acceptor_has_ended;
     int64_t now = server->now_millis();
     /* Downwards, because the last client takes the place of one that has ended. */
     for (unsigned i = clients; i-- > 0;) {
-        const struct pollfd *of_client = &wanted[FIRST_CLIENT + OF_CLIENT * i];
+        const struct pollfd *of_client = &pollfds[FIRST_CLIENT + OF_CLIENT * i];
         serve_client(server, i, of_client[0].revents != 0, of_client[1].revents != 0, now);
     }
-    try_busy_queues(server);
+    retry_busy_queues(server);
     run_slow_requests(server);
-    if (wanted[REPORTS].revents != 0)
-        take_report(server);
-    return !server->has_ended;
+    if (pollfds[REPORTS].revents != 0)
+        receive_report(server);
+    return !server->acceptor_has_ended;
 }
 
 /* ---- life ---- */
@@ -310,7 +310,7 @@ struct server *server_create(int listener, const struct policy *policy, bool con
         return NULL;
     server->policy = policy;
     server->now_millis = now_millis;
-    server->wake = -1;
+    server->wake_fd = -1;
     if (getsockopt(listener, SOL_SOCKET, SO_NETNS_COOKIE, &server->namespace, &size) != 0)
         server->namespace = 0;
     if (acceptor_start(&server->acceptor, listener, confined))
@@ -326,7 +326,7 @@ void server_set_clock(struct server *server, int64_t (*clock)(void))
 
 void server_wake_on(struct server *server, int fd)
 {
-    server->wake = fd;
+    server->wake_fd = fd;
 }
 
 const struct server_counters *server_counters(const struct server *server)
@@ -343,14 +343,14 @@ unsigned server_devices(const struct server *server)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < server->clients; i++)
-        count += server->client[i].grant.open;
+        count += server->client[i].grant.is_open;
     return count;
 }
 
 void server_destroy(struct server *server)
 {
     for (unsigned i = 0; i < server->clients; i++) {
-        shut(&server->client[i], "the broker ends");
+        close_session(&server->client[i], "the broker ends");
         close(server->client[i].process);
     }
     acceptor_end(&server->acceptor);

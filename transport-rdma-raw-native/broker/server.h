@@ -8,7 +8,7 @@
 /*
  * The clients of the broker. Each client has a separate process (session.h), which reads its messages. Nothing that a
  * client does to its connection, or to a descriptor that it sends, can block the broker. One thread waits for the
- * questions of all sessions. All memory is allocated at the start.
+ * messages of all sessions. All memory is allocated at the start.
  */
 enum {
     SERVER_MAX_CLIENTS = 128,
@@ -28,7 +28,7 @@ struct server_counters {
     unsigned long requests;
     unsigned long bad_messages;
     unsigned long denied;           /* requests denied by the policy */
-    unsigned long late;             /* clients that sent no request in time, or did not read */
+    unsigned long timed_out;        /* clients that sent no request in time, or did not read */
 };
 
 /*

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 /* The uid for the limits of all users that the policy does not name. No user has it: see setreuid(2). */
-#define STRANGERS ((uid_t)-1)
+#define UNLISTED_USERS_UID ((uid_t)-1)
 
 /* ---- users ---- */
 
@@ -18,9 +18,9 @@
  * All users that the policy does not name share one set of limits, because one user can appear as 65,536 with
  * subordinate ids (subuid(5)).
  */
-uid_t server_limits_of(const struct server *server, const struct policy_user *user)
+uid_t server_limit_uid(const struct server *server, const struct policy_user *user)
 {
-    return policy_has_interface(server->policy, user, NULL) ? user->uid : STRANGERS;
+    return policy_has_interface(server->policy, user, NULL) ? user->uid : UNLISTED_USERS_UID;
 }
 
 static bool is_less_used(const struct usage *usage, const struct usage *than, int64_t second)
@@ -34,31 +34,32 @@ static bool is_less_used(const struct usage *usage, const struct usage *than, in
 /* If the table is full, the entry of the user with the fewest requests is reused. */
 struct usage *server_usage_of(struct server *server, const struct client *client)
 {
-    uid_t uid = client->limited_as;
+    uid_t uid = client->limit_uid;
     int64_t second = server->now_millis() / 1000;
     struct usage *least = &server->usage[0];
     for (unsigned i = 0; i < SERVER_MAX_CLIENTS; i++) {
         struct usage *usage = &server->usage[i];
-        if (usage->uid == uid && usage->is_known) {
+        if (usage->uid == uid && usage->in_use) {
             if (usage->second != second)
                 usage->solicitations = usage->opens = usage->lines = 0;
             usage->second = second;
             return usage;
         }
-        if (!usage->is_known || (least->is_known && is_less_used(usage, least, second)))
+        if (!usage->in_use || (least->in_use && is_less_used(usage, least, second)))
             least = usage;
     }
     memset(least, 0, sizeof *least);
     least->uid = uid;
-    least->is_known = true;
+    least->in_use = true;
     least->second = second;
     return least;
 }
 
-void server_close_device(struct client *client, const char *why, bool release)
+void server_close_device(struct client *client, const char *reason, bool release)
 {
-    if (client->grant.open)
-        journal("user %u, process %d: '%s' is closed (%s)", client->user.uid, client->pid, client->grant.netdev, why);
+    if (client->grant.is_open)
+        journal("user %u, process %d: '%s' is closed (%s)", client->user.uid, client->pid, client->grant.netdev,
+                reason);
     grant_close(&client->grant, release);
 }
 
@@ -68,7 +69,7 @@ static unsigned devices_of(const struct server *server, uid_t uid)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < server->clients; i++)
-        count += server->client[i].grant.open && server->client[i].user.uid == uid;
+        count += server->client[i].grant.is_open && server->client[i].user.uid == uid;
     return count;
 }
 
@@ -94,17 +95,17 @@ static int open_device(struct server *server, struct client *client, const struc
 {
     static const char *const modes[SV_BROKER_MODES] = {"generic", "native", "zerocopy"};
     const struct policy_user *user = &client->user;
-    if (client->grant.open)
+    if (client->grant.is_open)
         return sv_explain(EISCONN, "this connection has '%s' open already: each device needs its own connection",
                           client->grant.netdev);
     if (!is_name(wanted->netdev) || wanted->mode >= SV_BROKER_MODES)
         return sv_explain(EINVAL, "the request names an invalid interface or mode");
-    uint32_t most = policy_devices(server->policy, user, wanted->netdev, wanted->mode);
-    if (most == 0)
+    uint32_t max_devices = policy_max_devices(server->policy, user, wanted->netdev, wanted->mode);
+    if (max_devices == 0)
         return sv_explain(EACCES, "the policy does not grant user %u '%s' in %s mode", user->uid, wanted->netdev,
                           modes[wanted->mode]);
-    if (devices_of(server, user->uid) >= most)
-        return sv_explain(EACCES, "user %u has %u devices open, as many as the policy grants", user->uid, most);
+    if (devices_of(server, user->uid) >= max_devices)
+        return sv_explain(EACCES, "user %u has %u devices open, as many as the policy grants", user->uid, max_devices);
     struct usage *usage = server_usage_of(server, client);
     if (usage->opens >= SERVER_OPENS)
         return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid, SERVER_OPENS);
@@ -131,7 +132,7 @@ static int handle(struct server *server, struct client *client, const struct sv_
         return open_device(server, client, &request->open);
     if (request->call == SV_BROKER_SOLICIT)
         return solicit_in_bounds(server, client, &request->solicit);
-    if (!client->grant.open)
+    if (!client->grant.is_open)
         return sv_explain(ENOTCONN, "this connection has no device open");
     if (request->call == SV_BROKER_ADD_RULE)
         return grant_add_rule(&client->grant, server->policy, &client->user, &request->rule);
@@ -142,45 +143,45 @@ static int handle(struct server *server, struct client *client, const struct sv_
     return sv_explain(EPROTO, "the broker does not know this request");
 }
 
-/* ---- questions of sessions ---- */
+/* ---- messages of sessions ---- */
 
 static int port_error(const struct server *server, const struct client *client, uint32_t port)
 {
-    static const struct policy_place any_place = {.netdev = NULL, .modes = POLICY_ANY_MODE};
+    static const struct policy_scope any_scope = {.netdev = NULL, .modes = POLICY_ANY_MODE};
     if (port > 0 && port <= UINT16_MAX &&
-        policy_has_port(server->policy, &client->user, &any_place, IPPROTO_TCP, (uint16_t)port))
+        policy_has_port(server->policy, &client->user, &any_scope, IPPROTO_TCP, (uint16_t)port))
         return 0;
     return sv_explain(EACCES, "the policy does not grant user %u TCP port %u", client->user.uid, port);
 }
 
-static int outcome(struct session_message *question)
+static int outcome(struct session_message *message)
 {
-    question->text[sizeof question->text - 1] = '\0';
-    return question->error == 0 ? 0 : sv_explain(question->error, "%s", question->text);
+    message->text[sizeof message->text - 1] = '\0';
+    return message->error == 0 ? 0 : sv_explain(message->error, "%s", message->text);
 }
 
-static int malformed(const struct session_message *question)
+static int malformed(const struct session_message *message)
 {
-    if (question->version == SV_BROKER_VERSION)
+    if (message->version == SV_BROKER_VERSION)
         return sv_explain(EPROTO, "the message is not a valid request of version %d", SV_BROKER_VERSION);
     return sv_explain(EPROTO, "this rdma-raw-broker speaks version %d of its protocol, and the library of the process "
-                      "version %u: take both from one release", SV_BROKER_VERSION, question->version);
+                      "version %u: take both from one release", SV_BROKER_VERSION, message->version);
 }
 
-static int answer_to(struct server *server, struct client *client, struct session_message *question)
+static int answer_to(struct server *server, struct client *client, struct session_message *message)
 {
-    switch (question->kind) {
+    switch (message->kind) {
     case SESSION_REQUEST:
-        return handle(server, client, &question->request);
+        return handle(server, client, &message->request);
     case SESSION_PORT:
-        return port_error(server, client, question->port);
+        return port_error(server, client, message->port);
     case SESSION_OUTCOME:
-        return outcome(question);
+        return outcome(message);
     case SESSION_CLOSED:
         server_close_device(client, "the process has closed it or has ended", true);
         return 0;
     default:
-        return malformed(question);
+        return malformed(message);
     }
 }
 
@@ -189,16 +190,16 @@ static void log_refusal(struct server *server, const struct client *client)
 {
     struct usage *usage = server_usage_of(server, client);
     if (usage->lines >= SERVER_LINES) {
-        usage->hidden_lines++;
+        usage->suppressed_lines++;
         return;
     }
     usage->lines++;
-    if (usage->hidden_lines > 0)
+    if (usage->suppressed_lines > 0)
         journal("user %u, process %d: refused: %s (and %u times before)", client->user.uid, client->pid,
-                sv_explanation(), usage->hidden_lines);
+                sv_explanation(), usage->suppressed_lines);
     else
         journal("user %u, process %d: refused: %s", client->user.uid, client->pid, sv_explanation());
-    usage->hidden_lines = 0;
+    usage->suppressed_lines = 0;
 }
 
 static void count(struct server *server, const struct client *client, int error)
@@ -227,13 +228,13 @@ static bool reply_to(struct server *server, struct client *client, int error)
         reply.layout = grant->sockets.layout;
     bool sent = pass_send(client->session, &reply, sizeof reply, grant->fds, grant->fd_count, MSG_DONTWAIT);
     if (opens) {
-        grant_sent(grant);
+        grant_close_sent_fds(grant);
         if (sent)
             journal("user %u, process %d: '%s' is open", client->user.uid, client->pid, grant->netdev);
     }
     /* A refused request does not prolong the connection of a client without a device. */
     if (error == 0)
-        client->until_millis = server->now_millis() + SERVER_IDLE_MILLIS;
+        client->deadline_millis = server->now_millis() + SERVER_IDLE_MILLIS;
     return sent;
 }
 
@@ -250,12 +251,12 @@ static bool finish(struct server *server, struct client *client, int error)
     return error == EINPROGRESS || reply_to(server, client, error);
 }
 
-bool server_answer(struct server *server, struct client *client, struct session_message *question)
+bool server_answer(struct server *server, struct client *client, struct session_message *message)
 {
-    server->counters.requests += question->kind != SESSION_PORT && question->kind != SESSION_CLOSED;
-    client->has_asked |= question->kind != SESSION_MALFORMED && question->kind != SESSION_CLOSED;
+    server->counters.requests += message->kind != SESSION_PORT && message->kind != SESSION_CLOSED;
+    client->has_sent_request |= message->kind != SESSION_MALFORMED && message->kind != SESSION_CLOSED;
     forget_explanation();
-    return finish(server, client, answer_to(server, client, question));
+    return finish(server, client, answer_to(server, client, message));
 }
 
 bool server_continue(struct server *server, struct client *client)

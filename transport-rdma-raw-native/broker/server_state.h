@@ -13,35 +13,35 @@ struct client {
     int process;                    /* pidfd, readable when the session has ended */
     pid_t pid;                      /* the client's own, for the log */
     struct policy_user user;
-    uid_t limited_as;               /* uid for the limits */
-    int64_t until_millis;           /* deadline for the next request, unless a device is open */
-    bool has_asked;
+    uid_t limit_uid;                /* uid for the limits */
+    int64_t deadline_millis;        /* deadline for the next request, unless a device is open */
+    bool has_sent_request;
     bool is_refused;                /* occupies a place until its session has ended, but does not count for its user */
-    bool has_slow_request;         /* it waits for its turn */
-    struct session_message question;
+    bool has_slow_request;          /* it waits for its turn */
+    struct session_message message;
     struct grant grant;
 };
 
 /* A user's requests within a second, over all connections, including closed ones. */
 struct usage {
     uid_t uid;
-    bool is_known;                  /* entry in use */
+    bool in_use;                    /* entry in use */
     int64_t second;
     unsigned solicitations;
     unsigned opens;
     unsigned lines;                 /* log lines */
-    unsigned hidden_lines;          /* omitted log lines */
-    uint64_t served;                /* number of the user's last slow request */
+    unsigned suppressed_lines;      /* omitted log lines */
+    uint64_t last_slow_request;     /* number of the user's last slow request */
     struct neighbor_budget neighbors;
 };
 
 struct server {
     struct acceptor acceptor;
-    bool is_expecting;              /* the acceptor may accept one more client */
-    bool has_ended;                 /* the acceptor has ended */
-    int wake;                       /* descriptor that ends a turn, or -1 */
+    bool client_allowed;                /* the acceptor may accept one more client */
+    bool acceptor_has_ended;            /* the acceptor has ended */
+    int wake_fd;                        /* descriptor that ends a turn, or -1 */
     int64_t (*now_millis)(void);
-    int64_t deaf_until_millis;      /* connections wait, because descriptors or processes ran out */
+    int64_t accept_paused_until_millis; /* connections wait, because descriptors or processes ran out */
     uint64_t namespace;
     const struct policy *policy;
     struct server_counters counters;
@@ -54,14 +54,14 @@ struct server {
 /* ---- server_requests.c ---- */
 
 /* Returns the uid that the limits of a user count for. */
-uid_t server_limits_of(const struct server *server, const struct policy_user *user);
+uid_t server_limit_uid(const struct server *server, const struct policy_user *user);
 /* Returns the requests of a client's user in this second. */
 struct usage *server_usage_of(struct server *server, const struct client *client);
-/* Answers a question of a session. Returns false if the session is to end. */
-bool server_answer(struct server *server, struct client *client, struct session_message *question);
+/* Answers a message of a session. Returns false if the session is to end. */
+bool server_answer(struct server *server, struct client *client, struct session_message *message);
 /* Does the next piece of opening a device. Answers the request if that was the last. Returns as server_answer(). */
 bool server_continue(struct server *server, struct client *client);
 /* Closes the client's device, if it has one. `release`: frees the memory of its queues too. */
-void server_close_device(struct client *client, const char *why, bool release);
+void server_close_device(struct client *client, const char *reason, bool release);
 
 #endif

@@ -27,8 +27,8 @@ struct session {
         uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 1];       /* one more byte shows that a message is too long */
     } in;
     size_t in_bytes;
-    int passed;                                             /* descriptor received with the message, or -1 */
-    struct session_message question;
+    int passed_fd;                                          /* descriptor received with the message, or -1 */
+    struct session_message message;
     struct sv_broker_reply reply;
     int fds[SV_BROKER_MAX_FDS];                             /* descriptors of the reply */
     unsigned fd_count;
@@ -51,21 +51,21 @@ static int64_t now_millis(void)
 
 static void notify_broker(struct session *session, enum session_kind kind)
 {
-    session->question.kind = kind;
-    if (!pass_send(session->broker, &session->question, sizeof session->question, NULL, 0, 0))
+    session->message.kind = kind;
+    if (!pass_send(session->broker, &session->message, sizeof session->message, NULL, 0, 0))
         end();
 }
 
 static void query_broker(struct session *session, enum session_kind kind)
 {
-    bool whole;
+    bool complete;
     notify_broker(session, kind);
     ssize_t got;
     do
         got = pass_receive(session->broker, &session->reply, sizeof session->reply, session->fds, SV_BROKER_MAX_FDS,
-                           &session->fd_count, &whole, 0);
+                           &session->fd_count, &complete, 0);
     while (got < 0 && errno == EINTR);
-    if (got != sizeof session->reply || !whole)
+    if (got != sizeof session->reply || !complete)
         end();
 }
 
@@ -73,10 +73,10 @@ static void query_broker(struct session *session, enum session_kind kind)
 
 static void send_result(struct session *session, int error)
 {
-    session->question.error = error;
-    memset(session->question.text, 0, sizeof session->question.text);
+    session->message.error = error;
+    memset(session->message.text, 0, sizeof session->message.text);
     if (error != 0)
-        strncpy(session->question.text, sv_explanation(), sizeof session->question.text - 1);
+        strncpy(session->message.text, sv_explanation(), sizeof session->message.text - 1);
     query_broker(session, SESSION_OUTCOME);
 }
 
@@ -84,7 +84,7 @@ static int check_filter(const struct session *session)
 {
     size_t code_bytes = session->in_bytes - sizeof session->in.request;
     uint32_t instructions = session->in.request.filter.instructions;
-    if (session->passed >= 0 && instructions > 0 && code_bytes % sizeof(struct sock_filter) == 0 &&
+    if (session->passed_fd >= 0 && instructions > 0 && code_bytes % sizeof(struct sock_filter) == 0 &&
         code_bytes / sizeof(struct sock_filter) == instructions)
         return 0;
     return sv_explain(EINVAL, "a filter request needs a socket and all instructions");
@@ -98,32 +98,32 @@ static void filter(struct session *session)
         send_result(session, error);
         return;
     }
-    uint16_t port = socket_filter_port(session->passed);
+    uint16_t port = socket_filter_port(session->passed_fd);
     if (port == 0) {
         send_result(session, sv_explain(EINVAL, "a filter needs a TCP socket that is bound to a port"));
         return;
     }
-    session->question.port = port;
+    session->message.port = port;
     query_broker(session, SESSION_PORT);
     if (session->reply.error != 0)
         return;
     const void *code = session->in.bytes + sizeof session->in.request;
-    send_result(session, socket_filter_attach(session->passed, port, code, session->in.request.filter.instructions));
+    send_result(session, socket_filter_attach(session->passed_fd, port, code, session->in.request.filter.instructions));
 }
 
 static void forward(struct session *session)
 {
-    session->question.request = session->in.request;
+    session->message.request = session->in.request;
     query_broker(session, SESSION_REQUEST);
     if (session->in.request.call == SV_BROKER_OPEN && session->reply.error == 0)
         pass_refuse(session->connection);
 }
 
-static void handle(struct session *session, bool sound)
+static void handle(struct session *session, bool is_valid)
 {
     uint32_t call = session->in.request.call;
-    bool plain = session->in_bytes == sizeof session->in.request && session->passed < 0;
-    if (!sound)
+    bool plain = session->in_bytes == sizeof session->in.request && session->passed_fd < 0;
+    if (!is_valid)
         query_broker(session, SESSION_MALFORMED);
     else if (call == SV_BROKER_FILTER)
         filter(session);
@@ -139,9 +139,9 @@ static void handle(struct session *session, bool sound)
  * Sends the answer without waiting. A client that does not read its answers is disconnected. Each protocol version has
  * its own replies.
  */
-static void answer(struct session *session)
+static void send_reply(struct session *session)
 {
-    uint32_t version = session->question.version;
+    uint32_t version = session->message.version;
     size_t bytes = version == SV_BROKER_VERSION ? sizeof session->reply : SV_BROKER_OLD_REPLY_BYTES;
     session->reply.version = version;
     session->reply.sequence = session->in.request.sequence;
@@ -150,7 +150,7 @@ static void answer(struct session *session)
         close(session->fds[i]);
     session->fd_count = 0;
     if (!sent) {
-        notify_broker(session, SESSION_DEAF);
+        notify_broker(session, SESSION_UNRESPONSIVE);
         end();
     }
 }
@@ -166,11 +166,11 @@ static bool is_read(const struct session *session)
 }
 
 /* Returns false if the client has not read everything by then. */
-static bool wait_until_read(const struct session *session, int64_t until_millis)
+static bool wait_until_read(const struct session *session, int64_t deadline_millis)
 {
     struct pollfd broker = {.fd = session->broker, .events = POLLIN};
     while (!is_read(session)) {
-        if (now_millis() >= until_millis)
+        if (now_millis() >= deadline_millis)
             return false;
         if (poll(&broker, 1, READ_AGAIN_MILLIS) > 0)
             end();
@@ -183,7 +183,7 @@ static bool wait_until_read(const struct session *session, int64_t until_millis)
  * the broker's user, and at a limit no process of the broker could send any. A client can take them without reading the
  * message (MSG_PEEK).
  */
-static void deliver(struct session *session)
+static void await_delivery(struct session *session)
 {
     if (wait_until_read(session, now_millis() + DELIVERY_MILLIS))
         return;
@@ -196,9 +196,9 @@ static void deliver(struct session *session)
 static void serve(struct session *session)
 {
     unsigned passed = 0;
-    bool whole;
-    ssize_t got = pass_receive(session->connection, &session->in, sizeof session->in, &session->passed, 1, &passed,
-                               &whole, MSG_DONTWAIT);
+    bool complete;
+    ssize_t got = pass_receive(session->connection, &session->in, sizeof session->in, &session->passed_fd, 1, &passed,
+                               &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
@@ -207,22 +207,22 @@ static void serve(struct session *session)
         end();
     }
     if (passed == 0)
-        session->passed = -1;
+        session->passed_fd = -1;
     session->in_bytes = (size_t)got;
     bool has_version = session->in_bytes >= sizeof session->in.request.version;
-    session->question.version = has_version ? session->in.request.version : SV_BROKER_VERSION;
-    bool sound = whole && session->in_bytes >= sizeof session->in.request &&
-                 session->in_bytes <= SESSION_MAX_MESSAGE_BYTES && session->question.version == SV_BROKER_VERSION;
-    handle(session, sound);
+    session->message.version = has_version ? session->in.request.version : SV_BROKER_VERSION;
+    bool is_valid = complete && session->in_bytes >= sizeof session->in.request &&
+                    session->in_bytes <= SESSION_MAX_MESSAGE_BYTES && session->message.version == SV_BROKER_VERSION;
+    handle(session, is_valid);
     bool has_descriptors = session->fd_count > 0;
-    answer(session);
-    if (!sound)
+    send_reply(session);
+    if (!is_valid)
         end();
     if (has_descriptors)
-        deliver(session);
+        await_delivery(session);
     /* This may block, but the client has its answer. */
-    if (session->passed >= 0)
-        close(session->passed);
+    if (session->passed_fd >= 0)
+        close(session->passed_fd);
 }
 
 /* ---- life ---- */
@@ -273,7 +273,7 @@ static void wait_for_start(struct session *session)
     }
 }
 
-static void take_client(struct session *session, int listener, int reports)
+static void accept_client(struct session *session, int listener, int reports)
 {
     static struct session_report none;
     session->connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -285,28 +285,28 @@ static void take_client(struct session *session, int listener, int reports)
     (void)pass_send(reports, &none, sizeof none, NULL, 0, 0);
 }
 
-void session_run(int listener, int reports, int reported, bool confined)
+void session_run(int listener, int reports, int done_pipe, bool confined)
 {
     static struct session session;
-    session.passed = -1;
-    end_with_parent();
-    take_client(&session, listener, reports);
-    (void)!write(reported, "", 1);
+    session.passed_fd = -1;
+    die_with_parent();
+    accept_client(&session, listener, reports);
+    (void)!write(done_pipe, "", 1);
     if (session.connection < 0)
         end();
     close(listener);
     close(reports);
-    close(reported);
+    close(done_pipe);
     wait_for_start(&session);
     if (confined && !confine_session())
         end();
     for (;;) {
-        struct pollfd wanted[2] = {{.fd = session.connection, .events = POLLIN},
-                                   {.fd = session.broker, .events = POLLIN}};
-        if (poll(wanted, 2, -1) < 0)
+        struct pollfd pollfds[2] = {{.fd = session.connection, .events = POLLIN},
+                                    {.fd = session.broker, .events = POLLIN}};
+        if (poll(pollfds, 2, -1) < 0)
             continue;
         /* The broker sends nothing unasked, so it has ended. */
-        if (wanted[1].revents != 0)
+        if (pollfds[1].revents != 0)
             end();
         serve(&session);
     }

@@ -13,18 +13,18 @@
 /*
  * The process that serves one client. Only this process has the client's connection. It reads the messages and closes
  * the descriptors that arrive with them, which can block as long as the client likes (SO_LINGER, a locked socket, a
- * file of FUSE). It asks the broker (server.h) through a socket pair, one question at a time. The broker never waits
+ * file of FUSE). It asks the broker (server.h) through a socket pair, one message at a time. The broker never waits
  * for it, and kills it when the client's time is over.
  *
  * The broker trusts nothing from a session except that it belongs to this client.
  */
 enum session_kind {
     SESSION_REQUEST,        /* a request from the client */
-    SESSION_MALFORMED,        /* an invalid message; the session ends after the answer */
+    SESSION_MALFORMED,      /* an invalid message; the session ends after the answer */
     SESSION_PORT,           /* asks whether the client may filter sockets of this TCP port */
     SESSION_OUTCOME,        /* reports the result of the session's own work, with the error and its text */
     SESSION_CLOSED,         /* the client has closed the connection; the answer follows after the device is closed */
-    SESSION_DEAF,           /* the client does not read its answers; not answered */
+    SESSION_UNRESPONSIVE,   /* the client does not read its answers; not answered */
     SESSION_KINDS
 };
 
@@ -60,10 +60,10 @@ enum { SESSION_MAX_MESSAGE_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_
 
 /*
  * Accepts a connection from the listener if there is one. Reports to the broker through `reports`, and to the acceptor
- * with a byte to `reported`. Runs until the client or the broker has gone. `confined`: runs under a session's filter
+ * with a byte to `done_pipe`. Runs until the client or the broker has gone. `confined`: runs under a session's filter
  * (confinement.h).
  */
-void session_run(int listener, int reports, int reported, bool confined) __attribute__((noreturn));
+void session_run(int listener, int reports, int done_pipe, bool confined) __attribute__((noreturn));
 
 /* ---- acceptor.c ---- */
 
@@ -95,10 +95,10 @@ bool pass_send(int socket, const void *bytes, size_t length, const int *fds, uns
 
 /*
  * Returns the length, 0 at the end of the connection, or -1 with errno. The caller owns the received descriptors, at
- * most `room_fds`. `whole` is set if neither bytes nor descriptors were cut off.
+ * most `max_fds`. `complete` is set if neither bytes nor descriptors were cut off.
  */
-ssize_t pass_receive(int socket, void *bytes, size_t room, int *fds, unsigned room_fds, unsigned *count, bool *whole,
-                     int flags);
+ssize_t pass_receive(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
+                     bool *complete, int flags);
 
 /* Refuses descriptors at this end from now on (Linux 6.16). Older kernels do not know the option. */
 void pass_refuse(int socket);

@@ -29,10 +29,10 @@ void sockets_init(struct sockets *sockets, const struct sv_broker_open *wanted, 
     memcpy(sockets->netdev, wanted->netdev, sizeof sockets->netdev);
     sockets->zero_copy = zero_copy;
     sockets->jumbo = sv_xdp_is_jumbo(mtu);
-    sockets->memory = sockets->waiting = -1;
+    sockets->memory = sockets->waiting_fd = -1;
     struct sv_broker_layout *layout = &sockets->layout;
     layout->chunk_bytes = sv_xdp_chunk_bytes(mtu, zero_copy);
-    layout->stride_bytes = layout->chunk_bytes + (zero_copy ? 0 : SV_XDP_SPREAD);
+    layout->stride_bytes = layout->chunk_bytes + (zero_copy ? 0 : SV_XDP_STRIDE_PADDING);
     layout->multi_buffer = wanted->multi_buffer != 0 || sockets->jumbo;
     layout->main_divisor = (uint16_t)sv_xdp_main_divisor(zero_copy);
     layout->syn_divisor = (uint16_t)sv_xdp_syn_divisor(zero_copy);
@@ -213,20 +213,20 @@ static int add_syns(const struct sockets *sockets, int main, int *fd)
 
 int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS])
 {
-    int fd = sockets->waiting;
+    int fd = sockets->waiting_fd;
     int error = fd >= 0 ? 0 : make_main(sockets, &fd);
-    sockets->waiting = -1;
+    sockets->waiting_fd = -1;
     if (error != 0)
         return error;
     error = bind_main(sockets, fd);
     if (error == EBUSY)
-        sockets->waiting = fd;
+        sockets->waiting_fd = fd;
     if (error == 0)
         error = add_syns(sockets, fd, &fds[1]);
     if (error == 0) {
         fds[0] = fd;
         sockets->layout.queues++;
-    } else if (sockets->waiting < 0) {
+    } else if (sockets->waiting_fd < 0) {
         close(fd);
     }
     return error;
@@ -243,11 +243,11 @@ int sockets_seal(const struct sockets *sockets)
 void sockets_close(struct sockets *sockets, bool release)
 {
     off_t bytes = (off_t)sockets->layout.queues * sockets->layout.queue_bytes;
-    if (sockets->waiting >= 0)
-        close(sockets->waiting);
+    if (sockets->waiting_fd >= 0)
+        close(sockets->waiting_fd);
     if (sockets->memory >= 0 && release && bytes > 0)
         (void)fallocate(sockets->memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes);
     if (sockets->memory >= 0)
         close(sockets->memory);
-    sockets->memory = sockets->waiting = -1;
+    sockets->memory = sockets->waiting_fd = -1;
 }

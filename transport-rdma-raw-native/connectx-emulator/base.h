@@ -54,7 +54,7 @@ const struct cx_real *cx_real(void);
 void cx_setup_read(void);
 bool cx_uses_ioctl(void);
 /* Returns true if CONNECTX_EMULATOR_SETUP contains this word, which describes a host or card; see setup.c. */
-bool cx_setup(const char *word);
+bool cx_has_setup(const char *word);
 /* Prints an error in the settings and ends the program. */
 void cx_exit_with(const char *what, const char *detail) __attribute__((noreturn));
 
@@ -113,8 +113,8 @@ struct cx_event;
 
 /* The events of an object; guarded by the file's mutex. */
 struct cx_event_source {
-    uint32_t completions_read;
-    uint32_t async_read;
+    uint32_t comp_events_reported;
+    uint32_t async_events_reported;
 };
 
 enum cx_event_type { CX_COMPLETION_EVENTS, CX_ASYNC_EVENTS };
@@ -130,15 +130,15 @@ struct cx_events {
 
 /* Creates the file and its descriptor, which has the first reference. Returns NULL with errno on failure. */
 struct cx_events *cx_events_open(enum cx_event_type type);
-struct cx_events *cx_events_hold(struct cx_events *events);
-void cx_events_release(struct cx_events *events);
+struct cx_events *cx_events_get(struct cx_events *events);
+void cx_events_put(struct cx_events *events);
 
 /*
  * Queues an event. `element` is the program's name of the object, `type` an enum ib_event_type for asynchronous events.
  */
 void cx_events_push(struct cx_events *events, struct cx_event_source *source, uint64_t element, uint32_t type);
 /* Withdraws the unread events of `source`. */
-void cx_events_forget(struct cx_events *events, struct cx_event_source *source);
+void cx_events_withdraw(struct cx_events *events, struct cx_event_source *source);
 /* Implements read(2) on the descriptor. */
 ssize_t cx_events_read(struct cx_events *events, void *to, size_t bytes);
 

@@ -27,7 +27,7 @@ static uint32_t consumer_index(const struct cx_cq *cq)
     return be32toh(atomic_load_explicit(&cq->record[0], memory_order_acquire)) & INDEX_MASK;
 }
 
-uint32_t cx_cq_waiting(const struct cx_cq *cq)
+uint32_t cx_cq_unconsumed(const struct cx_cq *cq)
 {
     return (cq->produced - consumer_index(cq)) & INDEX_MASK;
 }
@@ -172,7 +172,7 @@ static void raise_event(struct cx_cq *cq)
 {
     uint32_t arming = be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire));
     cq->armed = CX_ARM_NONE;
-    cq->fired_sn = (int)(arming >> ARM_SN_SHIFT & 3);
+    cq->last_event_sn = (int)(arming >> ARM_SN_SHIFT & 3);
     if (cq->channel == NULL)
         return;
     cq->object.context->device->counters.events++;
@@ -204,7 +204,7 @@ void cx_cq_arm(struct cx_cq *cq)
 {
     uint32_t arming = be32toh(atomic_load_explicit(&cq->record[1], memory_order_acquire));
     int sn = (int)(arming >> ARM_SN_SHIFT & 3);
-    if (sn == cq->fired_sn) {
+    if (sn == cq->last_event_sn) {
         cq->object.context->device->counters.stale_armings++;
         return;
     }
@@ -252,7 +252,7 @@ static bool is_full(const struct cx_cq *cq)
     uint32_t unwritten = cq->session == NULL ? 0 : cx_session_count(cq->session);
     if (cq->overrun)
         return true;
-    return cx_cq_waiting(cq) + unwritten >= cq->entries && !cq->ignores_overrun &&
+    return cx_cq_unconsumed(cq) + unwritten >= cq->entries && !cq->ignores_overrun &&
            !cx_mutant(CX_MUTANT_CONSUMER_IGNORED);
 }
 
@@ -261,7 +261,7 @@ static bool compress(struct cx_cq *cq, const struct cx_completion *completion, c
 {
     if (cq->session == NULL)
         return false;
-    if (!cx_session_takes(cq->session, completion) || cq->armed != CX_ARM_NONE) {
+    if (!cx_session_accepts(cq->session, completion) || cq->armed != CX_ARM_NONE) {
         close_session(cq);
         return false;
     }

@@ -35,7 +35,7 @@ struct cx_session *cx_session_new(uint8_t format)
 }
 
 /* A miniature entry with a hash has no room for a stride number, so frames of several strides are not compressed. */
-bool cx_session_takes(const struct cx_session *session, const struct cx_completion *completion)
+bool cx_session_accepts(const struct cx_session *session, const struct cx_completion *completion)
 {
     if (completion->opcode != MLX5_CQE_RESP_SEND || completion->solicited || completion->filler)
         return false;

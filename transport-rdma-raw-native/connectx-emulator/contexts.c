@@ -51,7 +51,7 @@ struct cx_context *cx_context_open(struct cx_device *device)
     }
     cx_lock(device);
     if (device->contexts == NULL)
-        cx_wire_catch_up(device);
+        cx_wire_discard_pending(device);
     context->next = device->contexts;
     device->contexts = context;
     pthread_cond_broadcast(&device->opened);
@@ -88,7 +88,7 @@ void cx_context_close(struct cx_context *context)
     struct cx_events *async = context->async;
     cx_unlock(device);
     if (async != NULL)
-        cx_events_release(async);
+        cx_events_put(async);
     free_context(context);
 }
 

@@ -14,7 +14,7 @@ int cx_create_comp_channel(struct cx_command *command)
     int error = cx_file_add_events(events->fd, events);
     if (error != 0) {
         cx_real()->close(events->fd);
-        cx_events_release(events);
+        cx_events_put(events);
         return error;
     }
     struct ib_uverbs_create_comp_channel_resp response = {.fd = (uint32_t)events->fd};
@@ -66,7 +66,7 @@ static int find_channel(int32_t fd, struct cx_events **channel)
         return EINVAL;
     bool fits = file->events != NULL && file->events->type == CX_COMPLETION_EVENTS;
     if (fits)
-        *channel = cx_events_hold(file->events);
+        *channel = cx_events_get(file->events);
     cx_file_put(file);
     return fits ? 0 : EINVAL;
 }
@@ -134,7 +134,7 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
             cx_object_free(&cq->object);
         free(session);
         if (channel != NULL)
-            cx_events_release(channel);
+            cx_events_put(channel);
         return error;
     }
     cq->cqn = device->next_cqn++ & 0xffffff;
@@ -145,7 +145,7 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     cq->vector = wanted->comp_vector;
     cq->uar = page;
     cq->channel = channel;
-    cq->fired_sn = -1;
+    cq->last_event_sn = -1;
     cq->ignores_overrun = wanted->ignores_overrun;
     cq->session = session;
     cq->next = device->cqs;
@@ -213,7 +213,7 @@ int cx_resize_cq(struct cx_command *command)
     };
     cx_cqs_close_sessions(command->context->device);
     error = check_ring(request.cqe, &ring);
-    if (error == 0 && request.cqe + 1 < cx_cq_waiting(cq))
+    if (error == 0 && request.cqe + 1 < cx_cq_unconsumed(cq))
         error = EINVAL;
     uint64_t pages_before = cq->object.pinned_pages;
     if (error == 0)
@@ -242,8 +242,8 @@ void cx_cq_destroy(struct cx_object *object)
         link = &(*link)->next;
     *link = cq->next;
     if (cq->channel != NULL) {
-        cx_events_forget(cq->channel, &object->events);
-        cx_events_release(cq->channel);
+        cx_events_withdraw(cq->channel, &object->events);
+        cx_events_put(cq->channel);
     }
     free(cq->session);
     cx_object_free(object);
@@ -261,11 +261,11 @@ int cx_destroy_cq(struct cx_command *command)
         return EBUSY;
     /* Withdraws unread events, so that the counts are final. */
     if (cq->channel != NULL)
-        cx_events_forget(cq->channel, &cq->object.events);
+        cx_events_withdraw(cq->channel, &cq->object.events);
     if (command->context->async != NULL)
-        cx_events_forget(command->context->async, &cq->object.events);
-    response.comp_events_reported = cq->object.events.completions_read;
-    response.async_events_reported = cq->object.events.async_read;
+        cx_events_withdraw(command->context->async, &cq->object.events);
+    response.comp_events_reported = cq->object.events.comp_events_reported;
+    response.async_events_reported = cq->object.events.async_events_reported;
     cx_cq_destroy(&cq->object);
     CX_RESPOND(command, &response);
     return 0;

@@ -34,15 +34,15 @@ int cx_async_open(struct cx_context *context, int *fd)
     int error = cx_file_add_events(*fd, events);
     if (error != 0) {
         cx_real()->close(*fd);
-        cx_events_release(events);
+        cx_events_put(events);
         return error;
     }
-    context->async = cx_events_hold(events);
+    context->async = cx_events_get(events);
     return 0;
 }
 
 /* A program that allocates doorbell pages itself receives none with the context: libmlx5's dynamic UARs. */
-static int give_doorbells(struct cx_context *context, const struct mlx5_ib_alloc_ucontext_req_v2 *request)
+static int assign_doorbells(struct cx_context *context, const struct mlx5_ib_alloc_ucontext_req_v2 *request)
 {
     uint32_t total = (request->total_num_bfregs + 1) & ~1u;
     if (cx_uses_ioctl() && (request->lib_caps & MLX5_LIB_CAP_DYN_UAR))
@@ -98,7 +98,7 @@ int cx_get_context(struct cx_command *command)
         return EPERM;       /* as without CAP_NET_RAW: libmlx5 retries without this request */
     if (request.max_cqe_version < CQE_VERSION)
         return EOPNOTSUPP;
-    error = give_doorbells(context, &request);
+    error = assign_doorbells(context, &request);
     /* With the ioctl ABI the program creates the file of asynchronous events itself. */
     if (error == 0 && !cx_uses_ioctl())
         error = cx_async_open(context, &fd);
@@ -214,7 +214,7 @@ static uint8_t mtu_code(uint32_t mtu)
 /* If RoCE is off or the port is a representor, mlx5_query_port_roce() leaves the table of GIDs empty. */
 uint32_t cx_gids(void)
 {
-    return cx_setup("roce-off") || cx_setup("switchdev") ? 0 : 1;
+    return cx_has_setup("roce-off") || cx_has_setup("switchdev") ? 0 : 1;
 }
 
 int cx_query_port(struct cx_command *command)

@@ -20,7 +20,7 @@ struct bell {
     uint8_t bytes[CX_BF_BYTES / 2];
 };
 
-static bool take_doorbell(struct cx_device *device, struct cx_context *context, uint32_t page, uint32_t offset,
+static bool read_doorbell(struct cx_device *device, struct cx_context *context, uint32_t page, uint32_t offset,
                           struct bell *bell)
 {
     uint8_t *at = context->uars[page].page + offset;
@@ -51,7 +51,7 @@ static uint32_t half_of(const struct bell *bell, unsigned half)
 }
 
 /* The bytes after the word exist only if the program used BlueFlame. */
-static void keep_blueflame(struct cx_sq *sq, const struct bell *bell)
+static void save_blueflame(struct cx_sq *sq, const struct bell *bell)
 {
     static const uint8_t none[sizeof bell->bytes - sizeof bell->word];
     sq->blueflame = memcmp(bell->bytes + sizeof bell->word, none, sizeof none) != 0;
@@ -75,7 +75,7 @@ static void ring_send_queue(struct cx_device *device, const struct cx_context *c
     if (device->stepping) {
         cx_sq_ring(named, index);
         if (named->sq.last == index)
-            keep_blueflame(&named->sq, bell);
+            save_blueflame(&named->sq, bell);
         return;
     }
     for (struct cx_qp *qp = device->qps; qp != NULL; qp = qp->next)
@@ -106,12 +106,12 @@ static unsigned scan_page(struct cx_device *device, struct cx_context *context, 
     for (uint32_t i = 0; i < CX_USED_BFREGS_PER_UAR * 2; i++) {
         if (cx_mutant(CX_MUTANT_BLUEFLAME_HALF_IGNORED) && i % 2 == 1)
             continue;
-        if (!take_doorbell(device, context, page, CX_BF_OFFSET + i * (CX_BF_BYTES / 2), &bell))
+        if (!read_doorbell(device, context, page, CX_BF_OFFSET + i * (CX_BF_BYTES / 2), &bell))
             continue;
         ring_send_queue(device, context, page, &bell);
         rang++;
     }
-    if (take_doorbell(device, context, page, CX_CQ_DOORBELL, &bell)) {
+    if (read_doorbell(device, context, page, CX_CQ_DOORBELL, &bell)) {
         ring_completion_queue(device, context, page, &bell);
         rang++;
     }

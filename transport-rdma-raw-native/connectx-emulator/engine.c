@@ -14,7 +14,7 @@
 
 enum {
     ROUND_BUDGET = 64,              /* work requests per queue and round */
-    ROUNDS_PER_LOOK = 16,           /* reading the clock costs more than a round */
+    ROUNDS_PER_CLOCK_READ = 16,     /* reading the clock costs more than a round */
     SPIN_MICROS = 20,
     SHORT_NAPS_MICROS = 20 * 1000,
     SHORT_NAP_NANOS = 5 * 1000,
@@ -51,7 +51,7 @@ static uint64_t now_micros(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void rest(struct cx_device *device, uint64_t idle_micros)
+static void sleep_if_idle(struct cx_device *device, uint64_t idle_micros)
 {
     if (idle_micros < SPIN_MICROS)
         return;
@@ -77,12 +77,12 @@ static void *run(void *argument)
         unsigned work = device->stepping ? 0 : cx_engine_round(device, ROUND_BUDGET);
         cx_unlock(device);
         rounds = work > 0 ? 0 : rounds + 1;
-        if (rounds % ROUNDS_PER_LOOK != 0)
+        if (rounds % ROUNDS_PER_CLOCK_READ != 0)
             continue;
         uint64_t now = now_micros();
         if (work > 0)
             last_work = now;
-        rest(device, now - last_work);
+        sleep_if_idle(device, now - last_work);
     }
     return NULL;
 }

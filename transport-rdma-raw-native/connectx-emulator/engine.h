@@ -33,7 +33,7 @@ void cx_sq_ring(struct cx_qp *qp, uint16_t index);
 void cx_sq_poll(struct cx_qp *qp);
 void cx_sq_flush(struct cx_qp *qp);
 /* Forgets the frames without a completion, when the queue is reset or destroyed: no completion will report them. */
-void cx_sq_forget(struct cx_qp *qp);
+void cx_sq_count_unreported(struct cx_qp *qp);
 uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
                       uint32_t payload_bytes, uint32_t mss);
 
@@ -53,9 +53,9 @@ enum cx_placed { CX_PLACED, CX_NO_REQUEST, CX_TOO_LONG };
 enum cx_placed cx_strides_place(struct cx_rq *rq, uint32_t length, struct cx_completion *completion);
 uint8_t cx_strides_fill(const struct cx_rq *rq, const struct sv_frame *frame);
 /* Called after the frame has been written, or has failed. */
-void cx_strides_take(struct cx_rq *rq, const struct cx_completion *completion);
+void cx_strides_consume(struct cx_rq *rq, const struct cx_completion *completion);
 /* Takes all remaining strides of the request. */
-void cx_strides_rest(struct cx_rq *rq, struct cx_completion *completion);
+void cx_strides_consume_rest(struct cx_rq *rq, struct cx_completion *completion);
 
 /* completions.c */
 struct cx_completion {
@@ -85,12 +85,12 @@ void cx_cq_arm(struct cx_cq *cq);
 bool cx_cq_is_arming(const struct cx_cq *cq, uint32_t word);
 void cx_cq_overrun(struct cx_cq *cq);
 /* Returns the number of entries that the program has not consumed yet. */
-uint32_t cx_cq_waiting(const struct cx_cq *cq);
+uint32_t cx_cq_unconsumed(const struct cx_cq *cq);
 
 /* compression.c: `format` is of enum mlx5_ib_cqe_comp_res_format. Returns NULL if memory is missing. */
 struct cx_session *cx_session_new(uint8_t format);
 /* Returns true if such completions are compressed at all. */
-bool cx_session_takes(const struct cx_session *session, const struct cx_completion *completion);
+bool cx_session_accepts(const struct cx_session *session, const struct cx_completion *completion);
 uint32_t cx_session_count(const struct cx_session *session);
 /* Adds a completion to the session. Returns false if they do not match and the session has to be closed first. */
 bool cx_session_add(struct cx_session *session, const struct mlx5_cqe64 *cqe, uint16_t checksum);
@@ -117,7 +117,7 @@ void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_fram
 bool cx_wire_has_room(const struct cx_device *device);
 void cx_wire_deliver(struct cx_device *device);
 unsigned cx_wire_receive(struct cx_device *device);
-void cx_wire_catch_up(struct cx_device *device);
+void cx_wire_discard_pending(struct cx_device *device);
 /* Receives a frame from outside. */
 void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t length);
 enum { CX_WIRE_DESCRIPTORS = 2 };

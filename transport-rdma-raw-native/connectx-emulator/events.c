@@ -30,7 +30,7 @@ struct cx_events *cx_events_open(enum cx_event_type type)
     return events;
 }
 
-struct cx_events *cx_events_hold(struct cx_events *events)
+struct cx_events *cx_events_get(struct cx_events *events)
 {
     pthread_mutex_lock(&events->mutex);
     events->references++;
@@ -39,7 +39,7 @@ struct cx_events *cx_events_hold(struct cx_events *events)
 }
 
 /* The caller that closes the file closes the descriptor. */
-void cx_events_release(struct cx_events *events)
+void cx_events_put(struct cx_events *events)
 {
     pthread_mutex_lock(&events->mutex);
     uint32_t left = --events->references;
@@ -93,7 +93,7 @@ static void take_token(int fd)
         return;
 }
 
-void cx_events_forget(struct cx_events *events, struct cx_event_source *source)
+void cx_events_withdraw(struct cx_events *events, struct cx_event_source *source)
 {
     pthread_mutex_lock(&events->mutex);
     struct cx_event **link = &events->first;
@@ -119,9 +119,9 @@ static struct cx_event *take_first(struct cx_events *events)
     if (event != NULL) {
         events->first = event->next;
         if (event->source != NULL && events->type == CX_COMPLETION_EVENTS)
-            event->source->completions_read++;
+            event->source->comp_events_reported++;
         else if (event->source != NULL)
-            event->source->async_read++;
+            event->source->async_events_reported++;
     }
     pthread_mutex_unlock(&events->mutex);
     return event;

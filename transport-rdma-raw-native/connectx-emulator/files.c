@@ -33,7 +33,7 @@ int cx_file_add(int fd, const struct cx_file *wanted)
 
 static void close_events(struct cx_file *file)
 {
-    cx_events_release(file->events);
+    cx_events_put(file->events);
 }
 
 int cx_file_add_events(int fd, struct cx_events *events)

@@ -11,14 +11,14 @@
 enum { MAX_SPEC_BYTES = 256, MAX_SPECS = 10, KERNEL_TAG_BYTES = 16, KERNEL_COUNT_BYTES = 16,
        MULTICAST_PRIORITY = 16 };
 
-struct rule_text {
+struct verbs_rule {
     struct ibv_flow_attr attr;
     uint8_t specs[MAX_SPECS * MAX_SPEC_BYTES];
 };
 
-_Static_assert(offsetof(struct rule_text, specs) == sizeof(struct ibv_flow_attr), "specs follow at once");
+_Static_assert(offsetof(struct verbs_rule, specs) == sizeof(struct ibv_flow_attr), "specs follow at once");
 
-static void add_spec(struct rule_text *rule, uint32_t *used, const void *spec, uint16_t bytes)
+static void add_spec(struct verbs_rule *rule, uint32_t *used, const void *spec, uint16_t bytes)
 {
     memcpy(rule->specs + *used, spec, bytes);
     *used += bytes;
@@ -33,10 +33,10 @@ struct spec_header {
     uint16_t reserved;
 };
 
-static int translate_tag(struct rule_text *rule, uint32_t *used, const uint8_t *kernel)
+static int translate_tag(struct verbs_rule *rule, uint32_t *used, const uint8_t *kernel)
 {
     struct ib_uverbs_flow_spec_action_tag from;
-    if (cx_setup("no-tags"))
+    if (cx_has_setup("no-tags"))
         return EINVAL;              /* parse_flow_attr() of mlx4_ib */
     memcpy(&from, kernel, sizeof from);
     const struct ibv_flow_spec_action_tag to = {
@@ -46,7 +46,7 @@ static int translate_tag(struct rule_text *rule, uint32_t *used, const uint8_t *
     return 0;
 }
 
-static int translate_count(struct cx_context *context, struct rule_text *rule, uint32_t *used, const uint8_t *kernel,
+static int translate_count(struct cx_context *context, struct verbs_rule *rule, uint32_t *used, const uint8_t *kernel,
                            struct cx_counters **counters)
 {
     struct ib_uverbs_flow_spec_action_count from;
@@ -92,7 +92,7 @@ static const struct form *find_form(uint32_t type)
 }
 
 /* A program may pass shorter filters; the missing end is zero. The excess of a longer one must be zero. */
-static int translate_filters(struct rule_text *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
+static int translate_filters(struct verbs_rule *rule, uint32_t *used, const uint8_t *kernel, uint16_t bytes)
 {
     struct spec_header header;
     uint8_t spec[MAX_SPEC_BYTES] = {0};
@@ -115,7 +115,7 @@ static int translate_filters(struct rule_text *rule, uint32_t *used, const uint8
     return 0;
 }
 
-static int translate_spec(struct cx_context *context, struct rule_text *rule, uint32_t *used, const uint8_t *kernel,
+static int translate_spec(struct cx_context *context, struct verbs_rule *rule, uint32_t *used, const uint8_t *kernel,
                           struct cx_counters **counters)
 {
     struct spec_header header;
@@ -134,7 +134,7 @@ static int translate_spec(struct cx_context *context, struct rule_text *rule, ui
 }
 
 static int translate(const struct cx_command *command, const struct ib_uverbs_create_flow *request,
-                     struct rule_text *rule, struct cx_counters **counters)
+                     struct verbs_rule *rule, struct cx_counters **counters)
 {
     const uint8_t *specs = command->core.in + sizeof *request;
     uint32_t bytes = command->core.in_bytes - (uint32_t)sizeof *request;
@@ -183,7 +183,7 @@ static int apply_driver_rules(struct sv_rule_spec *spec)
     spec->mask.inner.layers &= (uint16_t)~(SV_LAYER_VLAN & ~spec->value.inner.layers);
     if (spec->type != IBV_FLOW_ATTR_NORMAL)
         spec->tag = 0;
-    else if (spec->multicast && !spec->continues)
+    else if (spec->multicast && !spec->dont_trap)
         spec->priority = MULTICAST_PRIORITY;
     return 0;
 }
@@ -235,7 +235,7 @@ static struct cx_flow *new_flow(struct cx_context *context, struct cx_qp *qp, co
     flow->rule.stats = spec->stats;
     flow->rule.tag = spec->tag;
     flow->rule.drop = spec->drop;
-    flow->rule.continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
+    flow->rule.dont_trap = spec->dont_trap || spec->type == IBV_FLOW_ATTR_SNIFFER;
     flow->flow.rule = &flow->rule;
     flow->flow.type = spec->type;
     flow->flow.priority = spec->priority;
@@ -247,7 +247,7 @@ int cx_ex_create_flow(struct cx_command *command)
 {
     struct cx_context *context = command->context;
     struct ib_uverbs_create_flow request;
-    struct rule_text rule;
+    struct verbs_rule rule;
     struct sv_rule_spec spec;
     struct cx_counters *counters = NULL;
     if (command->core.in_bytes < sizeof request)

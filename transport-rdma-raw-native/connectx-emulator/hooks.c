@@ -150,7 +150,7 @@ EXPORT int socket(int domain, int type, int protocol)
 {
     if (domain != AF_NETLINK || protocol != NETLINK_RDMA || cx_device_count() == 0)
         return cx_real()->socket(domain, type, protocol);
-    if (cx_setup("no-netlink")) {
+    if (cx_has_setup("no-netlink")) {
         errno = EPROTONOSUPPORT;
         return -1;
     }
@@ -172,7 +172,7 @@ static ssize_t send_to_kernel(int fd, const void *from, size_t bytes, int flags,
     if (cx_device_count() == 0 || bytes > sizeof copy || !is_netlink(fd))
         return cx_real()->sendto(fd, from, bytes, flags, to, to_bytes);
     memcpy(copy, from, bytes);
-    cx_netlink_take_address(copy, bytes);
+    cx_netlink_handle_fdb(copy, bytes);
     return cx_real()->sendto(fd, copy, bytes, flags, to, to_bytes);
 }
 

@@ -42,7 +42,7 @@ void cx_netlink_close(struct cx_netlink *netlink);
  * accepted addresses. Changes the message to one that the kernel acknowledges without an effect. The socket is of
  * NETLINK_ROUTE.
  */
-void cx_netlink_take_address(void *message, size_t bytes);
+void cx_netlink_handle_fdb(void *message, size_t bytes);
 /* Handle a request. Return the result of send(2), with errno. */
 ssize_t cx_netlink_send(struct cx_netlink *netlink, int fd, const void *from, size_t bytes);
 ssize_t cx_netlink_sendmsg(struct cx_netlink *netlink, int fd, const struct msghdr *message);

@@ -55,7 +55,7 @@ static int check_registration(const struct ib_uverbs_reg_mr *request)
     return cx_is_mapped(request->start, request->length, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : EFAULT;
 }
 
-static int take_mkey(struct cx_device *device, uint32_t *index)
+static int alloc_mkey(struct cx_device *device, uint32_t *index)
 {
     for (uint32_t tried = 0; tried < CX_MKEYS; tried++) {
         *index = device->next_mkey++ % CX_MKEYS;
@@ -77,7 +77,7 @@ int cx_reg_mr(struct cx_command *command)
         return EINVAL;
     int error = check_registration(&request);
     if (error == 0)
-        error = take_mkey(device, &index);
+        error = alloc_mkey(device, &index);
     if (error != 0)
         return error;
     struct cx_mr *mr = cx_object_new(context, CX_MR, sizeof *mr, 0);

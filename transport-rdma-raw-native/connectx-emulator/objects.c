@@ -15,7 +15,7 @@
 enum { FIRST_SLOTS = 64, MAX_SLOTS = 1 << 20 };
 
 /* Handle 0 is never used, so a field that a program left zero names nothing. */
-static int free_slot(struct cx_context *context, uint32_t *slot)
+static int find_free_slot(struct cx_context *context, uint32_t *slot)
 {
     for (uint32_t i = 1; i < context->object_slots; i++) {
         if (context->objects[i] == NULL) {
@@ -39,7 +39,7 @@ static int free_slot(struct cx_context *context, uint32_t *slot)
 void *cx_object_new(struct cx_context *context, enum cx_kind kind, size_t bytes, uint64_t user_handle)
 {
     uint32_t slot;
-    if (free_slot(context, &slot) != 0)
+    if (find_free_slot(context, &slot) != 0)
         return NULL;
     struct cx_object *object = sv_alloc_zeroed(bytes);
     if (object == NULL)
@@ -55,7 +55,7 @@ void *cx_object_new(struct cx_context *context, enum cx_kind kind, size_t bytes,
 void cx_object_free(struct cx_object *object)
 {
     if (object->context->async != NULL)
-        cx_events_forget(object->context->async, &object->events);
+        cx_events_withdraw(object->context->async, &object->events);
     cx_object_unpin(object, object->pinned_pages);
     cx_record_unpin(object);
     object->context->objects[object->handle] = NULL;
@@ -108,7 +108,7 @@ void *sv_alloc_zeroed(size_t size)
  * The last registers belong to one queue pair each, because libmlx5 takes no lock there. The others are shared, the
  * least used first. Register 0 has neither a lock nor BlueFlame and is used when no other is left.
  */
-uint32_t cx_bfreg_take(struct cx_context *context)
+uint32_t cx_bfreg_alloc(struct cx_context *context)
 {
     uint32_t dedicated = context->static_bfregs - context->low_latency_bfregs;
     uint32_t chosen = 0;
@@ -127,7 +127,7 @@ uint32_t cx_bfreg_take(struct cx_context *context)
     return chosen;
 }
 
-void cx_bfreg_put(struct cx_context *context, uint32_t bfreg)
+void cx_bfreg_free(struct cx_context *context, uint32_t bfreg)
 {
     if (bfreg < context->static_bfregs)
         context->bfreg_users[bfreg]--;

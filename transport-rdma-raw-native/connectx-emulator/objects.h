@@ -120,7 +120,7 @@ struct cx_cq {
     uint32_t uar;                   /* doorbell page for arming it */
     struct cx_events *channel;      /* NULL: none */
     enum cx_arm armed;
-    int fired_sn;                   /* sequence number of the last arming that raised an event, or -1 */
+    int last_event_sn;              /* sequence number of the last arming that raised an event, or -1 */
     bool overrun;
     bool ignores_overrun;           /* unread entries are overwritten */
     struct cx_session *session;     /* NULL: entries are not compressed */
@@ -137,7 +137,7 @@ struct cx_ring {
 };
 
 /* MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC and _MC. */
-enum { CX_OWN_UNICAST = 1, CX_OWN_MULTICAST = 2 };
+enum { CX_SELF_LB_UNICAST = 1, CX_SELF_LB_MULTICAST = 2 };
 
 enum cx_ring_state { CX_OFF, CX_READY, CX_ERROR };
 
@@ -182,7 +182,7 @@ struct cx_qp {
     struct cx_object object;
     struct cx_qp *next;             /* on the device's list */
     struct sv_qp steering;          /* its rq.qp leads back here */
-    uint32_t receives_own;          /* CX_OWN_UNICAST, CX_OWN_MULTICAST: whether it receives frames sent by its port */
+    uint32_t self_loopback; /* CX_SELF_LB_UNICAST, CX_SELF_LB_MULTICAST: whether it receives frames sent by its port */
     struct cx_pd *pd;
     uint32_t number;
     uint32_t uidx;
@@ -254,7 +254,7 @@ struct cx_context {
 
 struct cx_wire;
 
-enum { CX_TRACE_ENTRIES = 1024, CX_MORE_MACS = 64 };
+enum { CX_TRACE_ENTRIES = 1024, CX_MAX_ACCEPTED_MACS = 64 };
 
 /* Requests of tests; see include/connectx_emulator.h. */
 struct cx_faults {
@@ -273,8 +273,8 @@ struct cx_device {
     char interface[16];             /* the network interface of the port */
     uint8_t mac[6];
     /* Further addresses that the interface accepts; a virtual function accepts no others. */
-    uint8_t more_macs[CX_MORE_MACS][6];
-    uint32_t more_mac_count;
+    uint8_t accepted_macs[CX_MAX_ACCEPTED_MACS][6];
+    uint32_t accepted_mac_count;
     uint32_t mtu;
     bool port_up;
     bool removed;
@@ -301,7 +301,7 @@ struct cx_device {
     bool eager;                     /* step mode: records are read without a doorbell */
     uint8_t *scratch;               /* the frame that is being sent */
     uint8_t *segment;               /* a segment of a large send */
-    bool own_frame;                 /* the frame being steered was sent by this port */
+    bool is_self_loopback;          /* the frame being steered was sent by this port */
     struct sv_steer_cache wire_cache;
     struct softverbs_queue_counters wire_counters;
     struct cxemu_counters counters;
@@ -319,8 +319,8 @@ void *cx_object_find(struct cx_context *context, enum cx_kind kind, uint32_t han
 int cx_object_destroy(struct cx_context *context, enum cx_kind kind, uint32_t handle,
                       void (*destroy)(struct cx_object *object));
 /* Returns a doorbell register for a queue pair, or UINT32_MAX. */
-uint32_t cx_bfreg_take(struct cx_context *context);
-void cx_bfreg_put(struct cx_context *context, uint32_t bfreg);
+uint32_t cx_bfreg_alloc(struct cx_context *context);
+void cx_bfreg_free(struct cx_context *context, uint32_t bfreg);
 /* Take and release the device's mutex. The caller of cx_lock() does not hold it. */
 void cx_lock(struct cx_device *device);
 void cx_unlock(struct cx_device *device);

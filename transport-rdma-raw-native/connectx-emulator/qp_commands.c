@@ -46,10 +46,10 @@ int cx_ring_init(struct cx_ring *ring, struct cx_object *owner, uint64_t memory,
 
 /* ---- plain queue pairs ---- */
 
-static uint32_t receives_own(uint32_t flags)
+static uint32_t self_loopback_of(uint32_t flags)
 {
-    return (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC ? CX_OWN_UNICAST : 0) |
-           (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC ? CX_OWN_MULTICAST : 0);
+    return (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC ? CX_SELF_LB_UNICAST : 0) |
+           (flags & MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC ? CX_SELF_LB_MULTICAST : 0);
 }
 
 /* process_vendor_flags() of mlx5_ib: refuses flags that raw packet queue pairs do not have. */
@@ -61,7 +61,7 @@ static int check_wanted(const struct wanted *wanted)
     const uint32_t flags = wanted->request.create_flags;
     if (wanted->driver.flags & ~known)
         return EINVAL;
-    if (cx_setup("no-raw-packets") || wanted->request.qp_type != IBV_QPT_RAW_PACKET || wanted->request.is_srq)
+    if (cx_has_setup("no-raw-packets") || wanted->request.qp_type != IBV_QPT_RAW_PACKET || wanted->request.is_srq)
         return EOPNOTSUPP;
     if (flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB)
         return EOPNOTSUPP;
@@ -88,7 +88,7 @@ static int init_send(struct cx_qp *qp, const struct wanted *wanted)
             return EINVAL;
         qp->sq.uar = driver->bfreg_index;
     } else {
-        qp->static_bfreg = cx_bfreg_take(context);
+        qp->static_bfreg = cx_bfreg_alloc(context);
         if (qp->static_bfreg == UINT32_MAX)
             return EINVAL;
         qp->sq.uar = qp->static_bfreg / CX_USED_BFREGS_PER_UAR;
@@ -125,7 +125,7 @@ static int init_plain(struct cx_qp *qp, const struct wanted *wanted)
     qp->pd->object.users++;
     qp->uidx = wanted->driver.uidx & 0xffffff;
     qp->sq_sig_all = wanted->request.sq_sig_all;
-    qp->receives_own = receives_own(wanted->driver.flags);
+    qp->self_loopback = self_loopback_of(wanted->driver.flags);
     qp->steering.blocks_self_multicast = wanted->request.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
     qp->number = qp->object.context->device->next_number++ & 0xffffff;
     qp->rq.number = qp->number;
@@ -245,7 +245,7 @@ static int init_rss(struct cx_qp *qp, const struct ib_uverbs_ex_create_qp *reque
     if (qp->steering.rss == NULL)
         return ENOMEM;
     qp->pd = pd;
-    qp->receives_own = receives_own(driver->flags);
+    qp->self_loopback = self_loopback_of(driver->flags);
     pd->object.users++;
     qp->ind_table = table;
     table->object.users++;
@@ -306,7 +306,7 @@ void cx_qp_destroy(struct cx_object *object)
 {
     struct cx_qp *qp = (struct cx_qp *)object;
     unlink_qp(object->context->device, qp);
-    cx_sq_forget(qp);
+    cx_sq_count_unreported(qp);
     if (qp->has_sq)
         qp->sq.cq->object.users--;
     if (qp->has_rq)
@@ -315,7 +315,7 @@ void cx_qp_destroy(struct cx_object *object)
         qp->ind_table->object.users--;
     if (qp->pd != NULL)
         qp->pd->object.users--;
-    cx_bfreg_put(object->context, qp->static_bfreg);
+    cx_bfreg_free(object->context, qp->static_bfreg);
     free(qp->steering.rss);
     cx_object_free(object);
 }
@@ -330,8 +330,8 @@ int cx_destroy_qp(struct cx_command *command)
     if (qp->object.users > 0)
         return EBUSY;
     if (command->context->async != NULL)
-        cx_events_forget(command->context->async, &qp->object.events);
-    struct ib_uverbs_destroy_qp_resp response = {.events_reported = qp->object.events.async_read};
+        cx_events_withdraw(command->context->async, &qp->object.events);
+    struct ib_uverbs_destroy_qp_resp response = {.events_reported = qp->object.events.async_events_reported};
     cx_qp_destroy(&qp->object);
     CX_RESPOND(command, &response);
     return 0;

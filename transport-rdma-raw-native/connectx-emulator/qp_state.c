@@ -67,7 +67,7 @@ static void apply(struct cx_qp *qp, uint32_t to)
         /* Handles pending doorbells first, because a command does not overtake them. */
         cx_doorbells_scan(qp->object.context->device);
         qp->sq.bounded = qp->sq.blueflame = false;
-        cx_sq_forget(qp);
+        cx_sq_count_unreported(qp);
         cx_ring_reset(&qp->sq.ring);
         cx_ring_reset(&qp->rq.ring);
         qp->sq.rung = false;

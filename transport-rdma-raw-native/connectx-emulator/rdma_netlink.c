@@ -31,7 +31,7 @@ enum {
 };
 
 struct cx_netlink {
-    int kernel;                     /* socket that sends the answers */
+    int kernel_fd;                  /* socket that sends the answers */
 };
 
 /* A datagram of messages. */
@@ -64,8 +64,8 @@ int cx_netlink_socket(int type)
     struct cx_netlink *netlink = malloc(sizeof *netlink);
     int error = netlink == NULL ? ENOMEM : 0;
     if (error == 0) {
-        netlink->kernel = cx_real()->socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_USERSOCK);
-        if (netlink->kernel < 0 || bind_anywhere(netlink->kernel) != 0)
+        netlink->kernel_fd = cx_real()->socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_USERSOCK);
+        if (netlink->kernel_fd < 0 || bind_anywhere(netlink->kernel_fd) != 0)
             error = errno;
     }
     const struct cx_file file = {.netlink = netlink, .close = close_netlink};
@@ -82,8 +82,8 @@ int cx_netlink_socket(int type)
 
 void cx_netlink_close(struct cx_netlink *netlink)
 {
-    if (netlink->kernel >= 0)
-        cx_real()->close(netlink->kernel);
+    if (netlink->kernel_fd >= 0)
+        cx_real()->close(netlink->kernel_fd);
     free(netlink);
 }
 
@@ -152,7 +152,7 @@ static void put_handle(struct answer *answer, const struct cx_device *device)
 
 unsigned cx_interface_index(const struct cx_device *device)
 {
-    if (cx_setup("other-namespace"))
+    if (cx_has_setup("other-namespace"))
         return 0;
     unsigned real = if_nametoindex(device->interface);
     return real != 0 ? real : FIRST_INTERFACE_INDEX + device->index;
@@ -309,7 +309,7 @@ static void acknowledge(const struct nlmsghdr *request, struct answer *answer, i
 
 static int deliver(const struct cx_netlink *netlink, const struct sockaddr_nl *to, const struct answer *answer)
 {
-    ssize_t sent = cx_real()->sendto(netlink->kernel, answer->bytes, answer->length, 0, (const struct sockaddr *)to,
+    ssize_t sent = cx_real()->sendto(netlink->kernel_fd, answer->bytes, answer->length, 0, (const struct sockaddr *)to,
                                      sizeof *to);
     return sent < 0 ? errno : 0;
 }
@@ -334,20 +334,20 @@ static int serve(const struct cx_netlink *netlink, const struct sockaddr_nl *to,
 static int change_address(struct cx_device *device, uint16_t type, const uint8_t *mac)
 {
     uint32_t at = 0;
-    while (at < device->more_mac_count && memcmp(device->more_macs[at], mac, 6) != 0)
+    while (at < device->accepted_mac_count && memcmp(device->accepted_macs[at], mac, 6) != 0)
         at++;
-    bool there = at < device->more_mac_count;
+    bool there = at < device->accepted_mac_count;
     if (type == RTM_DELNEIGH) {
         if (!there)
             return ENOENT;
-        memmove(device->more_macs[at], device->more_macs[--device->more_mac_count], 6);
+        memmove(device->accepted_macs[at], device->accepted_macs[--device->accepted_mac_count], 6);
         return 0;
     }
     if (there)
         return EEXIST;
     /* mlx5e_vport_context_update_addr_list() omits the addresses for which the function has no room. */
-    if (at < CX_MORE_MACS)
-        memcpy(device->more_macs[device->more_mac_count++], mac, 6);
+    if (at < CX_MAX_ACCEPTED_MACS)
+        memcpy(device->accepted_macs[device->accepted_mac_count++], mac, 6);
     return 0;
 }
 
@@ -379,7 +379,7 @@ static bool may_change_interfaces(void)
     return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1u << CAP_NET_ADMIN);
 }
 
-void cx_netlink_take_address(void *message, size_t bytes)
+void cx_netlink_handle_fdb(void *message, size_t bytes)
 {
     struct nlmsghdr *header = message;
     struct ndmsg neighbour;

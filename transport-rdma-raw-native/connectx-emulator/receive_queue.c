@@ -45,7 +45,7 @@ static void complete_error(struct cx_rq *rq, uint8_t syndrome)
         .wqe_counter = rq->ring.consumed,
     };
     if (rq->strides.per_request > 0)
-        cx_strides_rest(rq, &completion);
+        cx_strides_consume_rest(rq, &completion);
     else
         rq->ring.consumed++;
     cx_cq_add(rq->cq, &completion);
@@ -86,7 +86,7 @@ static uint8_t fill(struct cx_rq *rq, const struct sv_frame *frame, struct cx_co
     if (rq->strides.per_request > 0) {
         uint8_t syndrome = cx_strides_fill(rq, frame);
         if (syndrome == 0)
-            cx_strides_take(rq, completion);
+            cx_strides_consume(rq, completion);
         return syndrome;
     }
     uint8_t syndrome = cx_rq_scatter(rq, rq->signature ? SEGMENT_BYTES : 0, 0, frame);
@@ -124,15 +124,15 @@ static bool spreads_to(const struct cx_qp *qp, const struct cx_object *wq)
 }
 
 /* A frame of the port itself is only for queue pairs with a TIR that accepts it: create_raw_packet_qp_tir(). */
-static bool blocks_own(const struct cx_rq *rq, const struct sv_frame *frame)
+static bool blocks_self_loopback(const struct cx_rq *rq, const struct sv_frame *frame)
 {
-    uint32_t kind = frame->data[0] & 1 ? CX_OWN_MULTICAST : CX_OWN_UNICAST;
-    if (!rq->device->own_frame)
+    uint32_t kind = frame->data[0] & 1 ? CX_SELF_LB_MULTICAST : CX_SELF_LB_UNICAST;
+    if (!rq->device->is_self_loopback)
         return false;
     if (rq->owner->kind == CX_QP)
-        return !(((const struct cx_qp *)rq->owner)->receives_own & kind);
+        return !(((const struct cx_qp *)rq->owner)->self_loopback & kind);
     for (const struct cx_qp *qp = rq->device->qps; qp != NULL; qp = qp->next)
-        if (qp->receives_own & kind && spreads_to(qp, rq->owner))
+        if (qp->self_loopback & kind && spreads_to(qp, rq->owner))
             return false;
     return true;
 }
@@ -143,7 +143,7 @@ static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag
     struct cx_completion completion = {
         .opcode = MLX5_CQE_RESP_SEND, .number = tag, .byte_count = frame->length, .frame = frame,
     };
-    if (blocks_own(rq, frame)) {
+    if (blocks_self_loopback(rq, frame)) {
         counters->own_blocked++;
         return;
     }

@@ -138,7 +138,7 @@ static bool differs_from_blueflame(const struct cx_sq *sq, const struct cx_reque
  * The device takes a request from the register if it was written there, and then does not read the ring. It reads other
  * requests over PCIe.
  */
-static bool take_request(struct cx_qp *qp, const struct cx_request *request)
+static bool check_blueflame(struct cx_qp *qp, const struct cx_request *request)
 {
     struct cx_sq *sq = &qp->sq;
     bool whole = false;
@@ -154,7 +154,7 @@ static bool take_request(struct cx_qp *qp, const struct cx_request *request)
 
 static uint8_t execute(struct cx_qp *qp, const struct cx_request *request)
 {
-    if (!take_request(qp, request))
+    if (!check_blueflame(qp, request))
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     if (qp->sq.fail_next != 0) {
         uint8_t syndrome = qp->sq.fail_next;
@@ -273,7 +273,7 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
     return done;
 }
 
-void cx_sq_forget(struct cx_qp *qp)
+void cx_sq_count_unreported(struct cx_qp *qp)
 {
     qp->object.context->device->counters.unreported_sends += qp->sq.unreported;
     qp->sq.unreported = 0;

@@ -39,7 +39,7 @@ static void choose_setup(void)
     setup = words;
     size_t named = 0;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (cx_setup(known[i]))
+        if (cx_has_setup(known[i]))
             named += strlen(known[i]) + 1;
     if (named != strlen(words) + 1)
         cx_exit_with("CONNECTX_EMULATOR_SETUP has an unknown word", words);
@@ -60,7 +60,7 @@ bool cx_uses_ioctl(void)
     return uses_ioctl;
 }
 
-bool cx_setup(const char *word)
+bool cx_has_setup(const char *word)
 {
     size_t length = strlen(word);
     for (const char *at = strstr(setup, word); at != NULL; at = strstr(at + 1, word))

@@ -24,16 +24,16 @@ static void describe(const struct cx_rq *rq, uint32_t count, struct cx_completio
     completion->uidx = rq->uidx;
 }
 
-void cx_strides_rest(struct cx_rq *rq, struct cx_completion *completion)
+void cx_strides_consume_rest(struct cx_rq *rq, struct cx_completion *completion)
 {
     describe(rq, rq->strides.per_request - rq->strides.next, completion);
-    cx_strides_take(rq, completion);
+    cx_strides_consume(rq, completion);
 }
 
 static void release_rest(struct cx_rq *rq)
 {
     struct cx_completion completion = {.opcode = MLX5_CQE_RESP_SEND, .filler = true};
-    cx_strides_rest(rq, &completion);
+    cx_strides_consume_rest(rq, &completion);
     cx_cq_add(rq->cq, &completion);
 }
 
@@ -62,7 +62,7 @@ uint8_t cx_strides_fill(const struct cx_rq *rq, const struct sv_frame *frame)
     return cx_rq_scatter(rq, data_segments_at(rq), first << rq->strides.shift, frame);
 }
 
-void cx_strides_take(struct cx_rq *rq, const struct cx_completion *completion)
+void cx_strides_consume(struct cx_rq *rq, const struct cx_completion *completion)
 {
     rq->strides.next += completion->strides;
     if (rq->strides.next == rq->strides.per_request) {

@@ -176,7 +176,7 @@ void cx_uar_destroy(struct cx_object *object)
     cx_object_free(object);
 }
 
-static int take_page(struct cx_context *context, struct uar_object **uar)
+static int alloc_uar_page(struct cx_context *context, struct uar_object **uar)
 {
     uint32_t page = context->static_bfregs / CX_USED_BFREGS_PER_UAR;
     while (page < CX_MAX_UARS && context->uars[page].in_use)
@@ -202,7 +202,7 @@ static int uar_alloc(struct cx_context *context, struct ib_uverbs_ioctl_hdr *req
     if (handle == NULL || !context->opened)
         return EINVAL;
     cx_lock(context->device);
-    int error = take_page(context, &uar);
+    int error = alloc_uar_page(context, &uar);
     cx_unlock(context->device);
     if (error != 0)
         return error;

@@ -48,13 +48,13 @@ struct cx_wire {
     int fd;                         /* TAP device or socket */
     struct sockaddr_un peer;
     socklen_t peer_bytes;
-    struct cx_wire *other;          /* other end of the cable, or NULL until it is connected */
+    struct cx_wire *other_end;      /* other end of the cable, or NULL until it is connected */
     struct inbox *inbox;
-    int kernel;                     /* TAP device that is the port's interface of the kernel, or -1 */
+    int kernel_tap;                 /* TAP device that is the port's interface of the kernel, or -1 */
     uint8_t buffer[CX_MAX_FRAME];
 };
 
-static struct cx_wire *loose_end;
+static struct cx_wire *unconnected_wire;
 
 /* ---- opening ---- */
 
@@ -74,9 +74,9 @@ static int open_tap(const char *name, int *fd)
 static int open_kernel_interface(struct cx_wire *wire)
 {
     struct ifreq request = {.ifr_hwaddr.sa_family = ARPHRD_ETHER};
-    int error = open_tap(wire->device->interface, &wire->kernel);
+    int error = open_tap(wire->device->interface, &wire->kernel_tap);
     memcpy(request.ifr_hwaddr.sa_data, wire->device->mac, sizeof wire->device->mac);
-    if (error == 0 && cx_real()->ioctl(wire->kernel, SIOCSIFHWADDR, &request) != 0)
+    if (error == 0 && cx_real()->ioctl(wire->kernel_tap, SIOCSIFHWADDR, &request) != 0)
         error = errno;
     return error;
 }
@@ -108,10 +108,10 @@ static int open_cable(struct cx_wire *wire)
     if (wire->inbox == NULL)
         return ENOMEM;
     pthread_mutex_init(&wire->inbox->mutex, NULL);
-    wire->other = loose_end;
-    if (loose_end != NULL)
-        loose_end->other = wire;
-    loose_end = loose_end == NULL ? wire : NULL;
+    wire->other_end = unconnected_wire;
+    if (unconnected_wire != NULL)
+        unconnected_wire->other_end = wire;
+    unconnected_wire = unconnected_wire == NULL ? wire : NULL;
     return 0;
 }
 
@@ -145,17 +145,17 @@ int cx_wire_open(struct cx_device *device, const char *kind)
     struct cx_wire *wire = calloc(1, sizeof *wire);
     if (wire == NULL)
         return ENOMEM;
-    wire->fd = wire->kernel = -1;
+    wire->fd = wire->kernel_tap = -1;
     wire->device = device;
     device->wire = wire;
     int error = open_kind(wire, kind);
-    return error == 0 && cx_setup("kernel-interface") ? open_kernel_interface(wire) : error;
+    return error == 0 && cx_has_setup("kernel-interface") ? open_kernel_interface(wire) : error;
 }
 
 void cx_wire_descriptors(const struct cx_device *device, int descriptors[CX_WIRE_DESCRIPTORS])
 {
     descriptors[0] = device->wire->fd;
-    descriptors[1] = device->wire->kernel;
+    descriptors[1] = device->wire->kernel_tap;
 }
 
 /* ---- sending ---- */
@@ -177,9 +177,9 @@ static void put_in_inbox(struct cx_device *device, struct inbox *inbox, const st
 bool cx_wire_has_room(const struct cx_device *device)
 {
     const struct cx_wire *wire = device->wire;
-    if (wire->kind != WIRE_CABLE || wire->other == NULL)
+    if (wire->kind != WIRE_CABLE || wire->other_end == NULL)
         return true;
-    struct inbox *inbox = wire->other->inbox;
+    struct inbox *inbox = wire->other_end->inbox;
     pthread_mutex_lock(&inbox->mutex);
     bool room = inbox->count < CABLE_FRAMES - CABLE_PAUSE_BELOW;
     pthread_mutex_unlock(&inbox->mutex);
@@ -209,8 +209,8 @@ static void steer(struct cx_device *device, struct cx_qp *sender, struct sv_fram
     sv_dispatch(&device->flows, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);
     device->counters.no_match += counters->no_match - before;
     /* The kernel receives the frames that no rule takes. */
-    if (sender == NULL && counters->no_match != before && device->wire->kernel >= 0 &&
-        cx_real()->write(device->wire->kernel, frame->data, frame->length) != (ssize_t)frame->length)
+    if (sender == NULL && counters->no_match != before && device->wire->kernel_tap >= 0 &&
+        cx_real()->write(device->wire->kernel_tap, frame->data, frame->length) != (ssize_t)frame->length)
         device->counters.wire_lost++;
 }
 
@@ -218,18 +218,18 @@ static void send_one(struct cx_device *device, struct cx_qp *sender, struct sv_f
 {
     switch (device->wire->kind) {
     case WIRE_LOOP:
-        device->own_frame = true;
+        device->is_self_loopback = true;
         steer(device, sender, frame);
-        device->own_frame = false;
+        device->is_self_loopback = false;
         break;
     case WIRE_PLUG:
         cx_device_receive(device, frame->data, frame->length);
         break;
     case WIRE_CABLE:
-        if (device->wire->other == NULL)
+        if (device->wire->other_end == NULL)
             device->counters.wire_lost++;
         else
-            put_in_inbox(device, device->wire->other->inbox, frame);
+            put_in_inbox(device, device->wire->other_end->inbox, frame);
         break;
     case WIRE_TAP:
         write_to_tap(device, frame);
@@ -269,8 +269,8 @@ void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_fram
 static bool is_listed(const struct cx_device *device, const uint8_t *mac)
 {
     bool listed = mac[0] & 1 || memcmp(mac, device->mac, sizeof device->mac) == 0;
-    for (uint32_t i = 0; i < device->more_mac_count && !listed; i++)
-        listed = memcmp(mac, device->more_macs[i], sizeof device->more_macs[i]) == 0;
+    for (uint32_t i = 0; i < device->accepted_mac_count && !listed; i++)
+        listed = memcmp(mac, device->accepted_macs[i], sizeof device->accepted_macs[i]) == 0;
     return listed;
 }
 
@@ -285,7 +285,7 @@ void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t l
         device->counters.wire_lost++;
         return;
     }
-    if (cx_setup("vf") && !is_listed(device, data)) {
+    if (cx_has_setup("vf") && !is_listed(device, data)) {
         device->counters.foreign_mac++;
         return;
     }
@@ -343,8 +343,8 @@ static unsigned send_from_kernel(struct cx_device *device)
 {
     struct cx_wire *wire = device->wire;
     unsigned sent = 0;
-    for (; wire->kernel >= 0 && sent < TAP_BURST; sent++) {
-        ssize_t length = cx_real()->read(wire->kernel, wire->buffer, sizeof wire->buffer);
+    for (; wire->kernel_tap >= 0 && sent < TAP_BURST; sent++) {
+        ssize_t length = cx_real()->read(wire->kernel_tap, wire->buffer, sizeof wire->buffer);
         if (length <= 0)
             break;
         struct sv_frame frame = {.data = wire->buffer, .length = (uint32_t)length};
@@ -360,7 +360,7 @@ unsigned cx_wire_receive(struct cx_device *device)
 }
 
 /* Frames that arrive while no program has the device open match no rule, and do not wait for the next program. */
-void cx_wire_catch_up(struct cx_device *device)
+void cx_wire_discard_pending(struct cx_device *device)
 {
     for (unsigned rounds = 0; rounds < CABLE_FRAMES / TAP_BURST && receive_from_wire(device) > 0; rounds++)
         ;
@@ -374,9 +374,9 @@ void cx_wire_catch_up(struct cx_device *device)
 void cx_wire_deliver(struct cx_device *device)
 {
     const struct cx_wire *wire = device->wire;
-    if (wire->kind != WIRE_CABLE || wire->other == NULL || wire->other->inbox->count == 0)
+    if (wire->kind != WIRE_CABLE || wire->other_end == NULL || wire->other_end->inbox->count == 0)
         return;
-    struct cx_device *other = wire->other->device;
+    struct cx_device *other = wire->other_end->device;
     if (pthread_mutex_trylock(&other->mutex) != 0)
         return;
     if (other->contexts != NULL && !other->stepping) {

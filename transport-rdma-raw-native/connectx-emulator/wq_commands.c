@@ -173,9 +173,9 @@ int cx_ex_destroy_wq(struct cx_command *command)
     if (wq->object.users > 0)
         return EBUSY;
     if (command->context->async != NULL)
-        cx_events_forget(command->context->async, &wq->object.events);
+        cx_events_withdraw(command->context->async, &wq->object.events);
     const struct ib_uverbs_ex_destroy_wq_resp response = {
-        .response_length = sizeof response, .events_reported = wq->object.events.async_read,
+        .response_length = sizeof response, .events_reported = wq->object.events.async_events_reported,
     };
     cx_wq_destroy(&wq->object);
     CX_RESPOND(command, &response);

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TURNS_PER_LOOK = 1024 };
+enum { TURNS_PER_CLOCK_READ = 1024 };
 
 struct options {
     const char *device;
@@ -122,7 +122,7 @@ static unsigned long long run(struct endpoint *endpoint, const struct options *o
         unsigned long long left = options->count == 0 ? MAX_BURST : options->count - frames;
         frames += transmits ? transmit(endpoint, left < MAX_BURST ? (unsigned)left : MAX_BURST)
                 : echoes ? echo_frames(endpoint, MAX_BURST) : receive(endpoint);
-        if (turn % TURNS_PER_LOOK != 0)
+        if (turn % TURNS_PER_CLOCK_READ != 0)
             continue;
         if (options->seconds > 0 && now_seconds() - start > options->seconds)
             break;

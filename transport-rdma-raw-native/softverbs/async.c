@@ -36,19 +36,19 @@ void sv_async_raise_all(struct sv_device *device, enum ibv_event_type type)
         sv_async_raise(context, &event);
 }
 
-static uint32_t *got_counter(const struct ibv_async_event *event)
+static uint32_t *reported_counter(const struct ibv_async_event *event)
 {
     switch (event->event_type) {
     case IBV_EVENT_CQ_ERR:
-        return &((struct sv_cq *)event->element.cq)->async_events_got;
+        return &((struct sv_cq *)event->element.cq)->async_events_reported;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_SQ_DRAINED:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        return &((struct sv_qp *)event->element.qp)->async_events_got;
+        return &((struct sv_qp *)event->element.qp)->async_events_reported;
     case IBV_EVENT_WQ_FATAL:
-        return &((struct sv_wq *)event->element.wq)->async_events_got;
+        return &((struct sv_wq *)event->element.wq)->async_events_reported;
     default:
         return NULL;
     }
@@ -68,9 +68,9 @@ SV_EXPORT int ibv_get_async_event(struct ibv_context *public, struct ibv_async_e
             context->async_first = node->next;
             if (context->async_first == NULL)
                 context->async_last = NULL;
-            uint32_t *got = got_counter(&node->event);
-            if (got != NULL)
-                ++*got;
+            uint32_t *reported = reported_counter(&node->event);
+            if (reported != NULL)
+                ++*reported;
         }
         pthread_mutex_unlock(&context->async_mutex);
     }
@@ -115,7 +115,7 @@ SV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 }
 
 /* Drops the unread events of an object that is being destroyed. */
-void sv_async_forget(struct sv_context *context, const void *element)
+void sv_async_withdraw_events(struct sv_context *context, const void *element)
 {
     pthread_mutex_lock(&context->async_mutex);
     struct sv_async_node **link = &context->async_first;
@@ -123,10 +123,10 @@ void sv_async_forget(struct sv_context *context, const void *element)
     while (*link != NULL) {
         struct sv_async_node *node = *link;
         /* The object's address is at the same place for every kind of object. */
-        if (got_counter(&node->event) != NULL && node->event.element.cq == element) {
+        if (reported_counter(&node->event) != NULL && node->event.element.cq == element) {
             *link = node->next;
             free(node);
-            (void)sv_token_take(context->verbs.context.async_fd);
+            (void)sv_token_try_wait(context->verbs.context.async_fd);
         } else {
             context->async_last = node;
             link = &node->next;

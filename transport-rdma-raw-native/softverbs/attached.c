@@ -15,7 +15,7 @@
 enum { ANSWER_BYTES = 16384, ATTEMPTS = 16 };
 
 /* Newer than the oldest <linux/bpf.h> this builds with: Linux 6.6. */
-enum { TCX_INGRESS = 46, PUT_BEFORE = 1 << 3, PUT_AFTER = 1 << 4, PUT_BY_ID = 1 << 5 };
+enum { TCX_INGRESS = 46, ATTACH_BEFORE = 1 << 3, ATTACH_AFTER = 1 << 4, ATTACH_BY_ID = 1 << 5 };
 
 /* The fields of union bpf_attr of Linux 6.6 for BPF_PROG_QUERY and for BPF_LINK_CREATE of a tc program. */
 struct query {
@@ -163,14 +163,14 @@ int sv_attached_tc(int ifindex, struct sv_attached_list *list)
     return 0;
 }
 
-static int put_at(int program, int ifindex, const struct sv_attached_list *list, bool (*is_own)(uint32_t id))
+static int attach_at(int program, int ifindex, const struct sv_attached_list *list, bool (*is_own)(uint32_t id))
 {
     union bpf_attr attr;
     struct placement placement = {.program = (uint32_t)program, .ifindex = (uint32_t)ifindex, .type = TCX_INGRESS,
-                                  .flags = PUT_BEFORE, .revision = list->revision};
+                                  .flags = ATTACH_BEFORE, .revision = list->revision};
     for (uint32_t i = 0; i < list->count; i++)
         if (is_own(list->id[i])) {
-            placement.flags = PUT_AFTER | PUT_BY_ID;
+            placement.flags = ATTACH_AFTER | ATTACH_BY_ID;
             placement.relative_id = list->id[i];
         }
     memset(&attr, 0, sizeof attr);
@@ -179,14 +179,14 @@ static int put_at(int program, int ifindex, const struct sv_attached_list *list,
     return link >= 0 ? link : -errno;
 }
 
-int sv_attached_put(int program, int ifindex, bool (*is_own)(uint32_t id))
+int sv_attached_attach_tc(int program, int ifindex, bool (*is_own)(uint32_t id))
 {
     int link = -ESTALE;
     /* ESTALE and ENOENT: the list has changed since it was read. */
     for (int i = 0; i < ATTEMPTS && (link == -ESTALE || link == -ENOENT); i++) {
         struct sv_attached_list list;
         int error = sv_attached_tc(ifindex, &list);
-        link = error != 0 ? -error : put_at(program, ifindex, &list, is_own);
+        link = error != 0 ? -error : attach_at(program, ifindex, &list, is_own);
     }
     return link;
 }

@@ -79,7 +79,7 @@ uint32_t sv_attached_id(int program);
  * Attaches a tc program after the last program of the list that `is_own` accepts, or before all programs if there is
  * none. Returns the link's descriptor or a negative errno.
  */
-int sv_attached_put(int program, int ifindex, bool (*is_own)(uint32_t id));
+int sv_attached_attach_tc(int program, int ifindex, bool (*is_own)(uint32_t id));
 
 /* ---- refusal.c, explain_bpf.c ---- */
 

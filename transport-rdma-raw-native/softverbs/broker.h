@@ -55,7 +55,7 @@ struct sv_broker_rule {
     uint32_t type;          /* enum ibv_flow_attr_type */
     uint32_t priority;
     uint32_t multicast;
-    uint32_t continues;
+    uint32_t dont_trap;
     union sv_key mask;
     union sv_key value;
 };

@@ -45,10 +45,10 @@ static int64_t now_millis(void)
 }
 
 /* Returns 0, or ETIMEDOUT. */
-static int wait_for(int fd, short events, int64_t until_millis)
+static int wait_for(int fd, short events, int64_t deadline_millis)
 {
     for (;;) {
-        int64_t left = until_millis - now_millis();
+        int64_t left = deadline_millis - now_millis();
         struct pollfd wanted = {.fd = fd, .events = events};
         if (left <= 0)
             return ETIMEDOUT;
@@ -60,7 +60,7 @@ static int wait_for(int fd, short events, int64_t until_millis)
     }
 }
 
-static int send_request(int fd, const struct sv_broker_request *request, int64_t until_millis)
+static int send_request(int fd, const struct sv_broker_request *request, int64_t deadline_millis)
 {
     for (;;) {
         ssize_t sent = send(fd, request, sizeof *request, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -70,7 +70,7 @@ static int send_request(int fd, const struct sv_broker_request *request, int64_t
             return ECONNRESET;
         if (errno != EAGAIN && errno != EINTR)
             return errno;
-        int error = wait_for(fd, POLLOUT, until_millis);
+        int error = wait_for(fd, POLLOUT, deadline_millis);
         if (error != 0)
             return error;
     }
@@ -83,7 +83,7 @@ static void close_all(int *fds, unsigned count)
 }
 
 /* Takes the descriptors of a message. The kernel rounds the control buffer up, so one more than fits may arrive. */
-static unsigned take_descriptors(struct msghdr *message, int fds[SV_BROKER_MAX_FDS])
+static unsigned collect_descriptors(struct msghdr *message, int fds[SV_BROKER_MAX_FDS])
 {
     unsigned count = 0;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL; header = CMSG_NXTHDR(message, header)) {
@@ -102,14 +102,14 @@ static unsigned take_descriptors(struct msghdr *message, int fds[SV_BROKER_MAX_F
 }
 
 /* A broker of another version answers with an error in the part that all versions share. */
-static bool is_whole(const struct sv_broker_reply *reply, ssize_t length, int flags)
+static bool is_complete(const struct sv_broker_reply *reply, ssize_t length, int flags)
 {
     return reply->version == SV_BROKER_VERSION && !(flags & (MSG_TRUNC | MSG_CTRUNC)) &&
            (length == sizeof *reply || (length == SV_BROKER_OLD_REPLY_BYTES && reply->error != 0));
 }
 
 static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
-                         int64_t until_millis)
+                         int64_t deadline_millis)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
     struct iovec part = {reply, sizeof *reply};
@@ -120,25 +120,25 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKE
     while ((length = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC)) < 0) {
         if (errno != EAGAIN && errno != EINTR)
             return errno;
-        int error = wait_for(fd, POLLIN, until_millis);
+        int error = wait_for(fd, POLLIN, deadline_millis);
         if (error != 0)
             return error;
     }
-    *count = take_descriptors(&message, fds);
+    *count = collect_descriptors(&message, fds);
     if (length == 0)
         return ECONNRESET;
     reply->text[sizeof reply->text - 1] = '\0';
-    return is_whole(reply, length, message.msg_flags) ? 0 : EPROTO;
+    return is_complete(reply, length, message.msg_flags) ? 0 : EPROTO;
 }
 
-static int too_slow(int error)
+static int explain_timeout(int error)
 {
     return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again", path(),
                       ANSWER_MILLIS / 1000);
 }
 
 /* Records an error after which no request can succeed. */
-static int failed(struct sv_broker *broker, int error)
+static int fail_broker(struct sv_broker *broker, int error)
 {
     broker->error = error;
     shutdown(broker->socket, SHUT_RDWR);
@@ -154,19 +154,19 @@ static int failed(struct sv_broker *broker, int error)
     }
 }
 
-static int send_numbered(struct sv_broker *broker, struct sv_broker_request *request, int64_t until_millis)
+static int send_numbered(struct sv_broker *broker, struct sv_broker_request *request, int64_t deadline_millis)
 {
     request->version = SV_BROKER_VERSION;
     request->sequence = ++broker->sequence;
-    return send_request(broker->socket, request, until_millis);
+    return send_request(broker->socket, request, deadline_millis);
 }
 
 /* Discards replies to earlier requests, which arrive after their timeout. */
 static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
-                            unsigned *count, int64_t until_millis)
+                            unsigned *count, int64_t deadline_millis)
 {
     for (;;) {
-        int error = receive_reply(broker->socket, reply, fds, count, until_millis);
+        int error = receive_reply(broker->socket, reply, fds, count, deadline_millis);
         if (error != 0 || reply->sequence == broker->sequence)
             return error;
         close_all(fds, *count);
@@ -178,7 +178,7 @@ static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *re
  * Removes a rule after its addition timed out. The broker executes requests in order, so the rule is gone in the end.
  * Returns false if the request cannot be sent.
  */
-static bool undo(struct sv_broker *broker, struct sv_broker_request *request)
+static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *request)
 {
     if (request->call != SV_BROKER_ADD_RULE)
         return true;
@@ -190,25 +190,25 @@ static bool undo(struct sv_broker *broker, struct sv_broker_request *request)
  * Sends a request and receives its reply. Only replies to SV_BROKER_OPEN have descriptors. After a timeout the
  * connection can still be used.
  */
-static int ask(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
-               int fds[SV_BROKER_MAX_FDS], unsigned *count)
+static int transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
+                    int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
     int64_t until = now_millis() + ANSWER_MILLIS;
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
-        return failed(broker, broker->error);
+        return fail_broker(broker, broker->error);
     int error = send_numbered(broker, request, until);
     if (error == ETIMEDOUT)
-        return too_slow(error);
+        return explain_timeout(error);
     if (error == 0)
         error = receive_matching(broker, reply, fds, count, until);
-    if (error == ETIMEDOUT && undo(broker, request))
-        return too_slow(error);
+    if (error == ETIMEDOUT && undo_addition(broker, request))
+        return explain_timeout(error);
     if (error != 0) {
         close_all(fds, *count);
         *count = 0;
-        return failed(broker, error);
+        return fail_broker(broker, error);
     }
     return reply->error == 0 ? 0 : sv_explain(reply->error, "%s", reply->text);
 }
@@ -274,7 +274,7 @@ static int request_open(struct sv_broker *broker, const struct sv_broker_open *w
         memset(&request, 0, sizeof request);
         request.call = SV_BROKER_OPEN;
         request.open = *wanted;
-        error = ask(broker, &request, reply, fds, count);
+        error = transact(broker, &request, reply, fds, count);
         if (broker->error != 0)
             break;
     }
@@ -285,7 +285,7 @@ static int request_open(struct sv_broker *broker, const struct sv_broker_open *w
 static int check_is_open(struct sv_broker *broker)
 {
     char byte;
-    return recv(broker->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0 ? failed(broker, ECONNRESET) : 0;
+    return recv(broker->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0 ? fail_broker(broker, ECONNRESET) : 0;
 }
 
 /* Returns true if the layout is valid. The sizes are used as masks. */
@@ -322,7 +322,7 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
     if (error == 0)
         error = check_namespace(broker, wanted, ifindex, &reply);
     if (error == 0 && !is_layout_valid(&reply.layout, count))
-        error = failed(broker, EPROTO);
+        error = fail_broker(broker, EPROTO);
     if (error != 0) {
         close_all(fds, count);
         sv_broker_close(broker);
@@ -356,17 +356,17 @@ void sv_broker_close(struct sv_broker *broker)
 
 /* ---- an open device ---- */
 
-static int ask_simply(struct sv_broker *broker, struct sv_broker_request *request)
+static int transact_without_fds(struct sv_broker *broker, struct sv_broker_request *request)
 {
     struct sv_broker_reply reply;
     int fds[SV_BROKER_MAX_FDS];
     unsigned count;
-    int error = ask(broker, request, &reply, fds, &count);
+    int error = transact(broker, request, &reply, fds, &count);
     close_all(fds, count);
     return error;
 }
 
-static int ask_about_rule(struct sv_broker *broker, enum sv_broker_call call, const struct sv_rule_spec *spec)
+static int transact_rule(struct sv_broker *broker, enum sv_broker_call call, const struct sv_rule_spec *spec)
 {
     struct sv_broker_request request;
     memset(&request, 0, sizeof request);
@@ -374,20 +374,20 @@ static int ask_about_rule(struct sv_broker *broker, enum sv_broker_call call, co
     request.rule.type = spec->type;
     request.rule.priority = spec->priority;
     request.rule.multicast = spec->multicast;
-    request.rule.continues = spec->continues;
+    request.rule.dont_trap = spec->dont_trap;
     request.rule.mask = spec->mask;
     request.rule.value = spec->value;
-    return ask_simply(broker, &request);
+    return transact_without_fds(broker, &request);
 }
 
 int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
 {
-    return ask_about_rule(broker, SV_BROKER_ADD_RULE, spec);
+    return transact_rule(broker, SV_BROKER_ADD_RULE, spec);
 }
 
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
 {
-    (void)ask_about_rule(broker, SV_BROKER_REMOVE_RULE, spec);
+    (void)transact_rule(broker, SV_BROKER_REMOVE_RULE, spec);
 }
 
 void sv_broker_mac_changed(struct sv_broker *broker)
@@ -395,5 +395,5 @@ void sv_broker_mac_changed(struct sv_broker *broker)
     struct sv_broker_request request;
     memset(&request, 0, sizeof request);
     request.call = SV_BROKER_MAC;
-    (void)ask_simply(broker, &request);
+    (void)transact_without_fds(broker, &request);
 }

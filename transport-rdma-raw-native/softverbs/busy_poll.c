@@ -24,34 +24,34 @@
 #endif
 
 /* Files in sysfs, below the interface. */
-#define DEFERS_FILE "napi_defer_hard_irqs"
-#define TIMEOUT_FILE "gro_flush_timeout"
+#define DEFER_HARD_IRQS_FILE "napi_defer_hard_irqs"
+#define GRO_FLUSH_TIMEOUT_FILE "gro_flush_timeout"
 
 enum { BUSY_POLL_MICROS = 20, NUMBER_BYTES = 32, PATH_BYTES = 64 };
 
-static const struct sv_napi_settings deferring = {
-    .defer_hard_irqs = SV_BUSY_POLL_DEFERS,
-    .gro_flush_timeout_nanos = SV_BUSY_POLL_TIMEOUT_NANOS,
+static const struct sv_napi_settings deferring_settings = {
+    .defer_hard_irqs = SV_BUSY_POLL_DEFER_HARD_IRQS,
+    .gro_flush_timeout_nanos = SV_BUSY_POLL_GRO_FLUSH_TIMEOUT_NANOS,
 };
 
-static pthread_mutex_t wanted_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct sv_busy_poll *all_wanted;
+static pthread_mutex_t ports_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct sv_busy_poll *enabled_ports;
 static _Atomic pid_t owner;     /* process that has last added to the list */
 
-bool sv_busy_poll_is_left(const struct sv_napi_settings *settings)
+bool sv_busy_poll_is_leftover(const struct sv_napi_settings *settings)
 {
-    return settings->defer_hard_irqs == deferring.defer_hard_irqs &&
-           settings->gro_flush_timeout_nanos == deferring.gro_flush_timeout_nanos;
+    return settings->defer_hard_irqs == deferring_settings.defer_hard_irqs &&
+           settings->gro_flush_timeout_nanos == deferring_settings.gro_flush_timeout_nanos;
 }
 
 /*
  * Ignores settings that a killed process has left, which would otherwise stay for ever. The kernel's default is 0 for
  * both.
  */
-static void forget_what_is_left(struct sv_napi_settings *before)
+static void ignore_leftover_settings(struct sv_napi_settings *saved)
 {
-    if (sv_busy_poll_is_left(before))
-        memset(before, 0, sizeof *before);
+    if (sv_busy_poll_is_leftover(saved))
+        memset(saved, 0, sizeof *saved);
 }
 
 int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex)
@@ -65,31 +65,31 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
         return 0;
     if (strcmp(env_value, "on") != 0)
         return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': use on or off", env_value);
-    poll->wanted = true;
+    poll->enabled = true;
     poll->pid = getpid();
     owner = poll->pid;
     (void)sv_netdev_open(&poll->family);    /* absent before Linux 6.3 */
-    pthread_mutex_lock(&wanted_mutex);
-    poll->next = all_wanted;
-    all_wanted = poll;
-    pthread_mutex_unlock(&wanted_mutex);
+    pthread_mutex_lock(&ports_mutex);
+    poll->next = enabled_ports;
+    enabled_ports = poll;
+    pthread_mutex_unlock(&ports_mutex);
     return 0;
 }
 
 /* ---- sockets ---- */
 
-static int set(int socket, int option, int value)
+static int set_option(int socket, int option, int value)
 {
     return setsockopt(socket, SOL_SOCKET, option, &value, sizeof value) == 0 ? 0 : errno;
 }
 
 static int set_options(int socket)
 {
-    int error = set(socket, SO_PREFER_BUSY_POLL, 1);
+    int error = set_option(socket, SO_PREFER_BUSY_POLL, 1);
     if (error == 0)
-        error = set(socket, SO_BUSY_POLL, BUSY_POLL_MICROS);
+        error = set_option(socket, SO_BUSY_POLL, BUSY_POLL_MICROS);
     if (error == 0)
-        error = set(socket, SO_BUSY_POLL_BUDGET, SV_BURST);
+        error = set_option(socket, SO_BUSY_POLL_BUDGET, SV_BURST);
     if (error == EPERM)
         return sv_explain(EPERM, "SOFTVERBS_XDP_BUSY_POLL=on needs CAP_NET_ADMIN, also with a broker");
     return error == 0 ? 0 : sv_explain(error, "SOFTVERBS_XDP_BUSY_POLL=on: the kernel refuses it "
@@ -100,20 +100,20 @@ static int set_options(int socket)
 
 static int change_instance(struct sv_busy_poll *poll, uint32_t id)
 {
-    struct sv_napi_settings before;
+    struct sv_napi_settings saved;
     for (uint32_t i = 0; i < poll->count; i++)
         if (poll->napi[i].id == id)
             return 0;
     if (poll->family.fd < 0 || poll->count == SV_STEER_MAX_QUEUES)
         return EOPNOTSUPP;
-    int error = sv_netdev_napi(&poll->family, id, &before);
+    int error = sv_netdev_napi(&poll->family, id, &saved);
     if (error == 0)
-        error = sv_netdev_set_napi(&poll->family, id, &deferring);
+        error = sv_netdev_set_napi(&poll->family, id, &deferring_settings);
     if (error != 0)
         return error;
-    forget_what_is_left(&before);
+    ignore_leftover_settings(&saved);
     poll->napi[poll->count].id = id;
-    poll->napi[poll->count++].before = before;
+    poll->napi[poll->count++].saved = saved;
     return 0;
 }
 
@@ -154,14 +154,14 @@ static int write_number(const struct sv_busy_poll *poll, const char *file, uint6
 
 static int write_settings(const struct sv_busy_poll *poll, const struct sv_napi_settings *settings)
 {
-    int error = write_number(poll, DEFERS_FILE, settings->defer_hard_irqs);
-    return error != 0 ? error : write_number(poll, TIMEOUT_FILE, settings->gro_flush_timeout_nanos);
+    int error = write_number(poll, DEFER_HARD_IRQS_FILE, settings->defer_hard_irqs);
+    return error != 0 ? error : write_number(poll, GRO_FLUSH_TIMEOUT_FILE, settings->gro_flush_timeout_nanos);
 }
 
 /*
  * Returns true if /sys shows this interface. It may belong to another network namespace with an interface of this name.
  */
-static bool is_ours(const struct sv_busy_poll *poll)
+static bool is_same_interface(const struct sv_busy_poll *poll)
 {
     uint64_t ifindex;
     return read_number(poll, "ifindex", &ifindex) && ifindex == (uint64_t)poll->ifindex &&
@@ -170,17 +170,18 @@ static bool is_ours(const struct sv_busy_poll *poll)
 
 static int change_interface(struct sv_busy_poll *poll)
 {
-    uint64_t defers, timeout;
+    uint64_t hard_irqs, timeout;
     if (poll->whole_interface)
         return 0;
-    if (!is_ours(poll) || !read_number(poll, DEFERS_FILE, &defers) || !read_number(poll, TIMEOUT_FILE, &timeout))
+    if (!is_same_interface(poll) || !read_number(poll, DEFER_HARD_IRQS_FILE, &hard_irqs) ||
+        !read_number(poll, GRO_FLUSH_TIMEOUT_FILE, &timeout))
         return ENOENT;
-    poll->before = (struct sv_napi_settings){.defer_hard_irqs = (uint32_t)defers, .gro_flush_timeout_nanos = timeout};
-    forget_what_is_left(&poll->before);
-    int error = write_settings(poll, &deferring);
+    poll->saved = (struct sv_napi_settings){.defer_hard_irqs = (uint32_t)hard_irqs, .gro_flush_timeout_nanos = timeout};
+    ignore_leftover_settings(&poll->saved);
+    int error = write_settings(poll, &deferring_settings);
     poll->whole_interface = error == 0;
     if (error != 0)
-        (void)write_settings(poll, &poll->before);
+        (void)write_settings(poll, &poll->saved);
     return error;
 }
 
@@ -214,16 +215,16 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
 {
     int id = 0;
     socklen_t size = sizeof id;
-    if (!poll->wanted)
+    if (!poll->enabled)
         return 0;
     int error = set_options(socket);
     if (error != 0)
         return error;
     if (getsockopt(socket, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &size) != 0)
         id = 0;
-    pthread_mutex_lock(&wanted_mutex);
+    pthread_mutex_lock(&ports_mutex);
     error = change_settings(poll, (uint32_t)id, queue, native);
-    pthread_mutex_unlock(&wanted_mutex);
+    pthread_mutex_unlock(&ports_mutex);
     return error;
 }
 
@@ -232,50 +233,51 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
  * old number may belong to another interface. For an interface that is down the kernel reports no instance but accepts
  * settings.
  */
-static void restore_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *before)
+static void restore_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *saved)
 {
     struct sv_napi_settings now;
     if (sv_netdev_napi(&poll->family, id, &now) != 0 || now.ifindex == poll->ifindex)
-        (void)sv_netdev_set_napi(&poll->family, id, before);
+        (void)sv_netdev_set_napi(&poll->family, id, saved);
 }
 
 /*
  * Restores the interface first, because values written there are written to all instances. The caller holds the mutex.
  */
-static void put_back(struct sv_busy_poll *poll)
+static void restore_settings(struct sv_busy_poll *poll)
 {
     if (poll->pid != getpid())
         return;
-    if (poll->whole_interface && if_indextoname((unsigned)poll->ifindex, poll->netdev) != NULL && is_ours(poll))
-        (void)write_settings(poll, &poll->before);
+    if (poll->whole_interface && if_indextoname((unsigned)poll->ifindex, poll->netdev) != NULL &&
+        is_same_interface(poll))
+        (void)write_settings(poll, &poll->saved);
     for (uint32_t i = 0; i < poll->count; i++)
-        restore_instance(poll, poll->napi[i].id, &poll->napi[i].before);
+        restore_instance(poll, poll->napi[i].id, &poll->napi[i].saved);
     poll->count = 0;
     poll->whole_interface = false;
 }
 
-void sv_busy_poll_end(struct sv_busy_poll *poll)
+void sv_busy_poll_restore(struct sv_busy_poll *poll)
 {
-    if (!poll->wanted)
+    if (!poll->enabled)
         return;
-    pthread_mutex_lock(&wanted_mutex);
-    put_back(poll);
-    struct sv_busy_poll **link = &all_wanted;
+    pthread_mutex_lock(&ports_mutex);
+    restore_settings(poll);
+    struct sv_busy_poll **link = &enabled_ports;
     while (*link != poll)
         link = &(*link)->next;
     *link = poll->next;
-    pthread_mutex_unlock(&wanted_mutex);
+    pthread_mutex_unlock(&ports_mutex);
     sv_netdev_close(&poll->family);
-    poll->wanted = false;
+    poll->enabled = false;
 }
 
 /* A child that has not called exec(2) has its parent's list and its mutex, which may be locked for ever. */
-__attribute__((destructor)) void sv_busy_poll_end_all(void)
+__attribute__((destructor)) void sv_busy_poll_restore_all(void)
 {
     if (owner != getpid())
         return;
-    pthread_mutex_lock(&wanted_mutex);
-    for (struct sv_busy_poll *poll = all_wanted; poll != NULL; poll = poll->next)
-        put_back(poll);
-    pthread_mutex_unlock(&wanted_mutex);
+    pthread_mutex_lock(&ports_mutex);
+    for (struct sv_busy_poll *poll = enabled_ports; poll != NULL; poll = poll->next)
+        restore_settings(poll);
+    pthread_mutex_unlock(&ports_mutex);
 }

@@ -40,7 +40,7 @@ struct sv_netdev_family {
 
 int sv_netdev_open(struct sv_netdev_family *family);
 void sv_netdev_close(struct sv_netdev_family *family);
-int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *facts);
+int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *info);
 /*
  * Finds the NAPI instance of a receive queue (Linux 6.8). *napi is 0 if the queue has none. Returns ENOENT if there is
  * no such queue.
@@ -69,10 +69,10 @@ bool sv_netdev_has_napi_settings(const struct sv_netdev_family *family);
  * of a poll with a full budget: before Linux commit 58e2330bd455 (2026), a timer that fires during the poll leaves the
  * interrupts off for ever.
  */
-enum { SV_BUSY_POLL_DEFERS = 2, SV_BUSY_POLL_TIMEOUT_NANOS = 200011 };
+enum { SV_BUSY_POLL_DEFER_HARD_IRQS = 2, SV_BUSY_POLL_GRO_FLUSH_TIMEOUT_NANOS = 200011 };
 
 struct sv_busy_poll {
-    bool wanted;
+    bool enabled;
     struct sv_busy_poll *next;      /* next port with busy polling */
     int pid;
     char netdev[IFNAMSIZ];
@@ -81,10 +81,10 @@ struct sv_busy_poll {
     uint32_t count;                 /* number of changed instances */
     struct {
         uint32_t id;
-        struct sv_napi_settings before;
+        struct sv_napi_settings saved;
     } napi[SV_STEER_MAX_QUEUES];
     bool whole_interface;           /* all instances have been changed through sysfs */
-    struct sv_napi_settings before;
+    struct sv_napi_settings saved;
 };
 
 /* Reads SOFTVERBS_XDP_BUSY_POLL. Returns 0, or EINVAL with an explanation. */
@@ -95,10 +95,10 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
  */
 int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool native);
 /* Restores the previous settings. */
-void sv_busy_poll_end(struct sv_busy_poll *poll);
+void sv_busy_poll_restore(struct sv_busy_poll *poll);
 /* Restores the settings of all ports of this process, when it exits. */
-void sv_busy_poll_end_all(void);
+void sv_busy_poll_restore_all(void);
 /* Returns true if a killed process has left these settings. */
-bool sv_busy_poll_is_left(const struct sv_napi_settings *settings);
+bool sv_busy_poll_is_leftover(const struct sv_napi_settings *settings);
 
 #endif

@@ -30,24 +30,24 @@ enum { MAX_IDLE_POLLS = 4 };
 static int open_descriptors(struct sv_channel *channel, const struct sv_device *device)
 {
     struct epoll_event token = {.events = EPOLLIN};
-    channel->ibv.fd = channel->tokens = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
-    if (channel->tokens < 0)
+    channel->ibv.fd = channel->token_fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
+    if (channel->token_fd < 0)
         return errno;
     if (device->ops->poll == NULL)
         return 0;
     channel->ibv.fd = epoll_create1(EPOLL_CLOEXEC);
-    if (channel->ibv.fd >= 0 && epoll_ctl(channel->ibv.fd, EPOLL_CTL_ADD, channel->tokens, &token) == 0)
+    if (channel->ibv.fd >= 0 && epoll_ctl(channel->ibv.fd, EPOLL_CTL_ADD, channel->token_fd, &token) == 0)
         return 0;
     int error = errno;
     if (channel->ibv.fd >= 0)
         close(channel->ibv.fd);
-    close(channel->tokens);
+    close(channel->token_fd);
     return error;
 }
 
 SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-    int error = sv_fault(sv_device_of(context), SOFTVERBS_CALL_CREATE_COMP_CHANNEL);
+    int error = sv_injected_error(sv_device_of(context), SOFTVERBS_CALL_CREATE_COMP_CHANNEL);
     if (error != 0)
         return sv_fail(error);
     struct sv_channel *channel = sv_alloc_zeroed(sizeof *channel);
@@ -65,7 +65,7 @@ SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 }
 
 /* Returns the interface's sockets from the channel to the receive thread, which then moves the frames. */
-static void relieve(struct sv_channel *channel)
+static void release_sockets(struct sv_channel *channel)
 {
     struct sv_device *device = sv_device_of(channel->ibv.context);
     if (device->ops->release != NULL)
@@ -80,17 +80,17 @@ SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
     pthread_mutex_unlock(&channel->mutex);
     if (busy)
         return EBUSY;
-    relieve(channel);
-    if (ibv->fd != channel->tokens)
+    release_sockets(channel);
+    if (ibv->fd != channel->token_fd)
         close(ibv->fd);
-    close(channel->tokens);
+    close(channel->token_fd);
     pthread_mutex_destroy(&channel->mutex);
     atomic_fetch_sub(&sv_context_of(ibv->context)->objects, 1);
     free(channel);
     return 0;
 }
 
-bool sv_channel_polled(const struct sv_channel *channel)
+bool sv_channel_is_nonblocking(const struct sv_channel *channel)
 {
     int flags = fcntl(channel->ibv.fd, F_GETFL);
     return flags >= 0 && (flags & O_NONBLOCK) != 0;
@@ -104,24 +104,24 @@ bool sv_channel_polled(const struct sv_channel *channel)
  * counted too, a loop that only accepts connections for others, and arms its queue once, would keep the sockets from
  * the channels of the other loops for ever.
  */
-static bool counts(const struct sv_cq *cq)
+static bool awaits_frames(const struct sv_cq *cq)
 {
-    return cq->ibv.channel != NULL && cq->progress_device != NULL && cq->steered > 0;
+    return cq->ibv.channel != NULL && cq->progress_device != NULL && cq->steering_rules > 0;
 }
 
 /* The caller holds the queue's produce lock. */
-void sv_channel_armed(struct sv_cq *cq)
+void sv_channel_count_armed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
-    if (counts(cq) && atomic_fetch_add(&channel->armed, 1) == 0)
+    if (awaits_frames(cq) && atomic_fetch_add(&channel->armed, 1) == 0)
         atomic_fetch_add(&cq->progress_device->armed_channels, 1);
 }
 
 /* The caller holds the produce lock, or nothing refers to the queue any more. */
-void sv_channel_disarmed(struct sv_cq *cq)
+void sv_channel_count_disarmed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
-    if (counts(cq) && atomic_fetch_sub(&channel->armed, 1) == 1)
+    if (awaits_frames(cq) && atomic_fetch_sub(&channel->armed, 1) == 1)
         atomic_fetch_sub(&cq->progress_device->armed_channels, 1);
 }
 
@@ -129,31 +129,31 @@ void sv_channel_disarmed(struct sv_cq *cq)
  * Called before a new rule steers frames to the queue, which may be armed already. If the sockets cannot be watched,
  * the receive thread retries.
  */
-void sv_channel_steered(struct sv_cq *cq)
+void sv_channel_rule_added(struct sv_cq *cq)
 {
     struct sv_device *device = sv_device_of(cq->ibv.context);
     sv_spin_lock(&cq->produce_lock);
-    bool begins = cq->steered++ == 0 && cq->armed != SV_ARM_NONE;
-    if (begins)
-        sv_channel_armed(cq);
+    bool becomes_counted = cq->steering_rules++ == 0 && cq->armed != SV_ARM_NONE;
+    if (becomes_counted)
+        sv_channel_count_armed(cq);
     sv_spin_unlock(&cq->produce_lock);
-    if (begins && cq->ibv.channel != NULL && device->ops->arm != NULL)
+    if (becomes_counted && cq->ibv.channel != NULL && device->ops->arm != NULL)
         (void)device->ops->arm(device, cq);
 }
 
 /* Called when a rule no longer steers frames to the queue. */
-void sv_channel_unsteered(struct sv_cq *cq)
+void sv_channel_rule_removed(struct sv_cq *cq)
 {
     sv_spin_lock(&cq->produce_lock);
-    if (cq->steered == 1 && cq->armed != SV_ARM_NONE)
-        sv_channel_disarmed(cq);
-    cq->steered--;
+    if (cq->steering_rules == 1 && cq->armed != SV_ARM_NONE)
+        sv_channel_count_disarmed(cq);
+    cq->steering_rules--;
     sv_spin_unlock(&cq->produce_lock);
 }
 
 /* ---- events ---- */
 
-static void token_put(int fd)
+static void token_post(int fd)
 {
     const uint64_t one = 1;
     while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
@@ -161,7 +161,7 @@ static void token_put(int fd)
 }
 
 /* Takes a token without blocking, even from a blocking descriptor. Returns false if there is none. */
-bool sv_token_take(int fd)
+bool sv_token_try_wait(int fd)
 {
     uint64_t one;
     struct iovec vector = {&one, sizeof one};
@@ -177,32 +177,32 @@ bool sv_token_take(int fd)
 static void append_pending(struct sv_channel *channel, struct sv_cq *cq)
 {
     cq->next_pending = NULL;
-    if (channel->last != NULL)
-        channel->last->next_pending = cq;
+    if (channel->last_pending != NULL)
+        channel->last_pending->next_pending = cq;
     else
-        channel->first = cq;
-    channel->last = cq;
+        channel->first_pending = cq;
+    channel->last_pending = cq;
 }
 
 static void remove_first(struct sv_channel *channel)
 {
-    channel->first = channel->first->next_pending;
-    if (channel->first == NULL)
-        channel->last = NULL;
+    channel->first_pending = channel->first_pending->next_pending;
+    if (channel->first_pending == NULL)
+        channel->last_pending = NULL;
 }
 
 /*
  * Removes the oldest event and returns its queue. Returns NULL if there is none, because the queue of a token has been
  * destroyed. The caller holds the mutex.
  */
-static struct sv_cq *take_first(struct sv_channel *channel)
+static struct sv_cq *pop_event(struct sv_channel *channel)
 {
-    struct sv_cq *cq = channel->first;
+    struct sv_cq *cq = channel->first_pending;
     if (cq == NULL)
         return NULL;
     remove_first(channel);
     channel->idle_polls = 0;
-    cq->events_got++;
+    cq->comp_events_reported++;
     if (--cq->events_pending > 0)
         append_pending(channel, cq);
     return cq;
@@ -217,9 +217,9 @@ void sv_channel_notify(struct sv_cq *cq)
     if (cq->events_pending++ == 0)
         append_pending(channel, cq);
     if (channel->pollers > 0)
-        channel->bare_events++;
+        channel->events_without_token++;
     else
-        token_put(channel->tokens);
+        token_post(channel->token_fd);
     pthread_mutex_unlock(&channel->mutex);
 }
 
@@ -227,28 +227,28 @@ void sv_channel_notify(struct sv_cq *cq)
  * Moves frames in this thread rather than in the receive thread, which saves two context switches per event. Returns
  * the queue of an event, or NULL. Events raised meanwhile get no token, except those that are left for other threads.
  */
-static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
+static struct sv_cq *poll_interface(struct sv_channel *channel, struct sv_device *device)
 {
     struct sv_cq *cq = NULL;
     pthread_mutex_lock(&channel->mutex);
     channel->pollers++;
     pthread_mutex_unlock(&channel->mutex);
-    bool looked = device->ops->poll(device, channel);
+    bool polled = device->ops->poll(device, channel);
     pthread_mutex_lock(&channel->mutex);
     channel->pollers--;
-    if (channel->bare_events > 0) {
-        channel->bare_events--;
-        cq = take_first(channel);
+    if (channel->events_without_token > 0) {
+        channel->events_without_token--;
+        cq = pop_event(channel);
     }
-    for (; channel->pollers == 0 && channel->bare_events > 0; channel->bare_events--)
-        token_put(channel->tokens);
-    if (looked && cq == NULL)
+    for (; channel->pollers == 0 && channel->events_without_token > 0; channel->events_without_token--)
+        token_post(channel->token_fd);
+    if (polled && cq == NULL)
         channel->idle_polls++;
     bool is_idle = channel->idle_polls >= MAX_IDLE_POLLS;
     pthread_mutex_unlock(&channel->mutex);
     /* All frames were for queues that other threads poll, so the receive thread can watch the sockets. */
     if (is_idle)
-        relieve(channel);
+        release_sockets(channel);
     return cq;
 }
 
@@ -256,16 +256,16 @@ static struct sv_cq *look(struct sv_channel *channel, struct sv_device *device)
 static int await_token(struct sv_channel *channel)
 {
     uint64_t one;
-    if (channel->ibv.fd != channel->tokens) {
-        if (sv_channel_polled(channel)) {
-            if (sv_token_take(channel->tokens))
+    if (channel->ibv.fd != channel->token_fd) {
+        if (sv_channel_is_nonblocking(channel)) {
+            if (sv_token_try_wait(channel->token_fd))
                 return 0;
             errno = EAGAIN;
             return -1;
         }
-        relieve(channel);
+        release_sockets(channel);
     }
-    return read(channel->tokens, &one, sizeof one) == sizeof one ? 0 : -1;
+    return read(channel->token_fd, &one, sizeof one) == sizeof one ? 0 : -1;
 }
 
 SV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq_out, void **cq_context)
@@ -274,12 +274,12 @@ SV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq_
     struct sv_device *device = sv_device_of(ibv->context);
     struct sv_cq *cq = NULL;
     if (device->ops->poll != NULL)
-        cq = look(channel, device);
+        cq = poll_interface(channel, device);
     while (cq == NULL) {
         if (await_token(channel) != 0)
             return -1;
         pthread_mutex_lock(&channel->mutex);
-        cq = take_first(channel);
+        cq = pop_event(channel);
         pthread_mutex_unlock(&channel->mutex);
     }
     *cq_out = (struct ibv_cq *)&cq->ibv;
@@ -296,32 +296,32 @@ SV_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 }
 
 /* Drops the unread events of a completion queue and waits until the others are acknowledged. */
-void sv_channel_forget(struct sv_cq *cq)
+void sv_channel_withdraw_events(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
     if (channel == NULL)
         return;
     pthread_mutex_lock(&channel->mutex);
     struct sv_cq *previous = NULL;
-    for (struct sv_cq *c = channel->first; c != NULL; previous = c, c = c->next_pending) {
+    for (struct sv_cq *c = channel->first_pending; c != NULL; previous = c, c = c->next_pending) {
         if (c != cq)
             continue;
-        *(previous != NULL ? &previous->next_pending : &channel->first) = cq->next_pending;
-        if (channel->last == cq)
-            channel->last = previous;
+        *(previous != NULL ? &previous->next_pending : &channel->first_pending) = cq->next_pending;
+        if (channel->last_pending == cq)
+            channel->last_pending = previous;
         break;
     }
     for (; cq->events_pending > 0; cq->events_pending--) {
-        if (channel->bare_events > 0)
-            channel->bare_events--;
+        if (channel->events_without_token > 0)
+            channel->events_without_token--;
         else
-            (void)sv_token_take(channel->tokens);
+            (void)sv_token_try_wait(channel->token_fd);
     }
-    uint32_t got = cq->events_got;
+    uint32_t reported = cq->comp_events_reported;
     pthread_mutex_unlock(&channel->mutex);
 
     pthread_mutex_lock(&cq->ibv.mutex);
-    while (cq->ibv.comp_events_completed != got)
+    while (cq->ibv.comp_events_completed != reported)
         pthread_cond_wait(&cq->ibv.cond, &cq->ibv.mutex);
     pthread_mutex_unlock(&cq->ibv.mutex);
 }

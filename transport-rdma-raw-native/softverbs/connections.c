@@ -24,7 +24,7 @@ static inline uint32_t word_at(const uint8_t *at)
 }
 
 /* Returns the ports of the opposite direction. */
-static inline uint32_t swapped(uint32_t ports)
+static inline uint32_t swap_ports(uint32_t ports)
 {
     return ports << 16 | ports >> 16;
 }
@@ -96,13 +96,13 @@ static inline int find_mark(const struct sv_steer_marks *bucket, uint32_t mark)
 
 static int oldest_mark(const struct sv_steer_marks *bucket, uint32_t time)
 {
-    uint32_t most = 0;
+    uint32_t max_age = 0;
     int oldest = 0;
     for (int i = 0; i < SV_STEER_MARKS; i++) {
         uint32_t mark = mark_of(bucket, i);
         uint32_t age = mark == 0 ? SV_STEER_MARK_TIMES + 1 : (time - mark) & SV_STEER_MARK_TIMES;
-        if (age > most) {
-            most = age;
+        if (age > max_age) {
+            max_age = age;
             oldest = i;
         }
     }
@@ -110,7 +110,7 @@ static int oldest_mark(const struct sv_steer_marks *bucket, uint32_t time)
 }
 
 /* Returns true if it wrote the mark, which was missing or from an earlier second. */
-static inline bool conn_insert(struct sv_steer_marks *bucket, uint64_t hash, uint32_t time)
+static inline bool insert_mark(struct sv_steer_marks *bucket, uint64_t hash, uint32_t time)
 {
     uint32_t mark = sv_steer_mark(hash) | time;
     int at = find_mark(bucket, mark);
@@ -120,14 +120,14 @@ static inline bool conn_insert(struct sv_steer_marks *bucket, uint64_t hash, uin
     return true;
 }
 
-static void conn_remove(struct sv_steer_marks *bucket, uint64_t hash)
+static void remove_mark(struct sv_steer_marks *bucket, uint64_t hash)
 {
     int at = find_mark(bucket, sv_steer_mark(hash));
     if (at >= 0)
         set_mark(bucket, at, 0);
 }
 
-static uint32_t seconds_now(void)
+static uint32_t mark_time_now(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -146,29 +146,29 @@ static struct sv_steer_marks *opening_bucket(const struct sv_connections *connec
 }
 
 /* Adds the marks of a sent SYN. An acknowledgment of it proves that the peer received it, however late it arrives. */
-static void conn_insert_opening(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
-                                uint32_t time)
+static void insert_opening_marks(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
+                                 uint32_t time)
 {
     uint64_t proof = sv_steer_proof(connection, htonl(ntohl(word_at(tcp + SV_TCP_SEQUENCE_AT)) + 1));
-    conn_insert(opening_bucket(connections, connection), connection, time);
-    conn_insert(opening_bucket(connections, proof), proof, time);
+    insert_mark(opening_bucket(connections, connection), connection, time);
+    insert_mark(opening_bucket(connections, proof), proof, time);
 }
 
 static inline void track_segment(const struct sv_connections *connections, const uint8_t *ip, const uint8_t *tcp,
                                  uint32_t time)
 {
-    struct flow_hashes hashes = hash_flow(connections->secret, ip, swapped(word_at(tcp)), false);
+    struct flow_hashes hashes = hash_flow(connections->secret, ip, swap_ports(word_at(tcp)), false);
     struct sv_steer_marks *known = known_bucket(connections, hashes.connection);
     uint32_t flags = tcp[SV_TCP_FLAGS_AT];
     if (SV_UNLIKELY(flags & SV_TCP_RST)) {
-        conn_remove(known, hashes.connection);
+        remove_mark(known, hashes.connection);
         return;
     }
     if (SV_UNLIKELY(flags & SV_TCP_SYN))
-        conn_insert_opening(connections, hashes.connection, tcp, time);
-    else if (!(flags & SV_TCP_ACK) || SV_LIKELY(!conn_insert(known, hashes.connection, time)))
+        insert_opening_marks(connections, hashes.connection, tcp, time);
+    else if (!(flags & SV_TCP_ACK) || SV_LIKELY(!insert_mark(known, hashes.connection, time)))
         return;
-    conn_insert(known_bucket(connections, hashes.endpoint), hashes.endpoint, time);
+    insert_mark(known_bucket(connections, hashes.endpoint), hashes.endpoint, time);
 }
 
 SV_HOT void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames,
@@ -181,7 +181,7 @@ SV_HOT void sv_connections_track(const struct sv_connections *connections, const
         if (tcp == 0)
             continue;
         if (time > SV_STEER_MARK_TIMES)
-            time = seconds_now();
+            time = mark_time_now();
         track_segment(connections, frames[i].data + ip, frames[i].data + tcp, time);
     }
 }

@@ -32,13 +32,13 @@ bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
     if (cq->armed != SV_ARM_ANY && !error)
         return false;
     cq->armed = SV_ARM_NONE;
-    sv_channel_disarmed(cq);
+    sv_channel_count_disarmed(cq);
     return true;
 }
 
 void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
 {
-    bool awaited = false;
+    bool must_notify = false;
     sv_spin_lock(&cq->produce_lock);
     uint32_t produced = sv_cq_produced(cq);
     struct sv_cqe *slot = sv_cq_slot(cq, produced);
@@ -46,10 +46,10 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
         sv_cq_overrun(cq);
     } else {
         *slot = *cqe;
-        awaited = sv_cq_publish(cq, produced + 1, sv_cqe_status(cqe) != IBV_WC_SUCCESS);
+        must_notify = sv_cq_publish(cq, produced + 1, sv_cqe_status(cqe) != IBV_WC_SUCCESS);
     }
     sv_spin_unlock(&cq->produce_lock);
-    if (awaited)
+    if (must_notify)
         sv_channel_notify(cq);
 }
 
@@ -103,7 +103,7 @@ static inline void to_wc(const struct sv_cqe *cqe, struct ibv_wc *wc)
 }
 
 /* Copies `count` completions, and retires the work requests of each queue once per run of its completions. */
-static inline void take_completions(struct sv_cq *cq, uint32_t consumed, uint32_t count, struct ibv_wc *wc)
+static inline void consume_completions(struct sv_cq *cq, uint32_t consumed, uint32_t count, struct ibv_wc *wc)
 {
     uint64_t last = cq->ring[consumed & cq->mask].queue_index;
 
@@ -122,23 +122,23 @@ static inline void take_completions(struct sv_cq *cq, uint32_t consumed, uint32_
  * are deep, and the kernel drops excess frames before they cost anything here. In the receive queue they would use up
  * receives that other frames need.
  */
-static inline bool has_waiting(const struct sv_cq *cq, int count)
+static inline bool has_completions(const struct sv_cq *cq, int count)
 {
     return (int)(atomic_load_explicit(&cq->produced, memory_order_relaxed) -
                  atomic_load_explicit(&cq->consumed, memory_order_relaxed)) >= count;
 }
 
 /* A thread that polls only for send completions does not move frames. */
-static inline bool drives_receive(const struct sv_cq *cq)
+static inline bool polls_receives(const struct sv_cq *cq)
 {
-    return atomic_load_explicit(&cq->receives, memory_order_relaxed);
+    return atomic_load_explicit(&cq->has_receives, memory_order_relaxed);
 }
 
 SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
 
-    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_waiting(cq, num_entries) && drives_receive(cq))
+    if (SV_UNLIKELY(cq->progress_device != NULL) && !has_completions(cq, num_entries) && polls_receives(cq))
         cq->progress_device->ops->progress(cq->progress_device);
     if (SV_UNLIKELY(num_entries <= 0))
         return 0;
@@ -153,7 +153,7 @@ SV_HOT int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
     if (count > (uint32_t)num_entries)
         count = (uint32_t)num_entries;
     if (count > 0) {
-        take_completions(cq, consumed, count, wc);
+        consume_completions(cq, consumed, count, wc);
         atomic_store_explicit(&cq->consumed, consumed + count, memory_order_release);
     }
     if (!cq->single_threaded)
@@ -165,18 +165,18 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
     struct sv_device *device = sv_device_of(ibcq->context);
-    int error = sv_fault(device, SOFTVERBS_CALL_REQ_NOTIFY_CQ);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_REQ_NOTIFY_CQ);
     if (error != 0)
         return error;
     sv_spin_lock(&cq->produce_lock);
     if (cq->armed == SV_ARM_NONE)
-        sv_channel_armed(cq);
+        sv_channel_count_armed(cq);
     /* A request for all completions replaces one for solicited ones, never the reverse. */
     if (!solicited_only)
         cq->armed = SV_ARM_ANY;
     else if (cq->armed == SV_ARM_NONE)
         cq->armed = SV_ARM_SOLICITED;
-    bool steered = cq->steered > 0;
+    bool steered = cq->steering_rules > 0;
     sv_spin_unlock(&cq->produce_lock);
     return steered && device->ops->arm != NULL && cq->ibv.channel != NULL ? device->ops->arm(device, cq) : 0;
 }
@@ -187,7 +187,7 @@ struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv
                            void *cq_context, uint32_t comp_vector)
 {
     struct sv_device *device = sv_device_of(context);
-    int error = sv_fault(device, SOFTVERBS_CALL_CREATE_CQ);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_CQ);
     if (error == 0 && (cqe == 0 || cqe > SV_MAX_CQE || comp_vector >= (uint32_t)context->num_comp_vectors ||
                        (channel != NULL && channel->context != context)))
         error = EINVAL;
@@ -231,7 +231,7 @@ SV_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, voi
 SV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
-    int error = sv_fault(sv_device_of(ibcq->context), SOFTVERBS_CALL_RESIZE_CQ);
+    int error = sv_injected_error(sv_device_of(ibcq->context), SOFTVERBS_CALL_RESIZE_CQ);
     if (error != 0)
         return error;
     if (cqe <= 0 || cqe > SV_MAX_CQE)
@@ -268,11 +268,11 @@ SV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
     if (atomic_load(&cq->users) != 0)
         return EBUSY;
     if (cq->armed != SV_ARM_NONE)
-        sv_channel_disarmed(cq);
-    sv_channel_forget(cq);
-    sv_async_forget(context, cq);
+        sv_channel_count_disarmed(cq);
+    sv_channel_withdraw_events(cq);
+    sv_async_withdraw_events(context, cq);
     pthread_mutex_lock(&ibcq->mutex);
-    while (ibcq->async_events_completed != cq->async_events_got)
+    while (ibcq->async_events_completed != cq->async_events_reported)
         pthread_cond_wait(&ibcq->cond, &ibcq->mutex);
     pthread_mutex_unlock(&ibcq->mutex);
     if (ibcq->channel != NULL) {

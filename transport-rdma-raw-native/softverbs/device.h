@@ -135,7 +135,7 @@ void sv_device_add_wq(struct sv_device *device, struct sv_wq *wq);
 void sv_device_remove_wq(struct sv_device *device, struct sv_wq *wq);
 
 /* fault.c: returns the errno with which this call has to fail, or 0 */
-int sv_fault(struct sv_device *device, enum softverbs_call call);
+int sv_injected_error(struct sv_device *device, enum softverbs_call call);
 /* Take a port or a device down. The caller holds the device's mutex. */
 void sv_device_set_port_up(struct sv_device *device, bool up);
 void sv_device_fail(struct sv_device *device);

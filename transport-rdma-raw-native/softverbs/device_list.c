@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_DEVICE_ROOM = 16, KEPT_IDLE_DEVICES = 32, DEFAULT_MTU = 1500 };
+enum { FIRST_DEVICE_CAPACITY = 16, MAX_IDLE_DEVICES = 32, DEFAULT_MTU = 1500 };
 
 static pthread_mutex_t devices_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct sv_device **devices;      /* oldest first */
 static unsigned device_count;
-static unsigned device_room;
+static unsigned device_capacity;
 
 static const struct sv_port_ops *ops_for(const char *name)
 {
-    if (sv_wire_name(name, "xdp:"))
+    if (sv_wire_is_device_name(name, "xdp:"))
         return &sv_xdp_ops;
-    if (sv_wire_name(name, "packet:"))
+    if (sv_wire_is_device_name(name, "packet:"))
         return &sv_packet_ops;
     if (strcmp(name, "loop") == 0 || (strncmp(name, "loop:", 5) == 0 && name[5] != '\0'))
         return &sv_loop_ops;
@@ -58,7 +58,7 @@ static void init_ibv_device(struct ibv_device *ibv, const char *name, unsigned i
 }
 
 /* Returns true if the device is listed. A device on an interface is listed if the thread's network namespace has it. */
-static bool is_there(const struct sv_device *device)
+static bool is_listed(const struct sv_device *device)
 {
     return device->ops->open == NULL || if_nametoindex(strchr(device->ibv.name, ':') + 1) != 0;
 }
@@ -86,29 +86,29 @@ static void destroy(struct sv_device *device)
  * A process on a host with containers sees interfaces appear and disappear, and names more and more devices. Only the
  * last few unused devices without an interface are kept.
  */
-static void forget_old_locked(void)
+static void remove_idle_locked(void)
 {
     unsigned idle = 0;
     for (unsigned i = device_count; i-- > 0;) {
         struct sv_device *device = devices[i];
-        if (is_there(device) || in_use(device) || ++idle <= KEPT_IDLE_DEVICES)
+        if (is_listed(device) || in_use(device) || ++idle <= MAX_IDLE_DEVICES)
             continue;
         memmove(&devices[i], &devices[i + 1], (--device_count - i) * sizeof devices[0]);
         destroy(device);
     }
 }
 
-static bool make_room_locked(void)
+static bool ensure_capacity_locked(void)
 {
-    forget_old_locked();
-    if (device_count < device_room)
+    remove_idle_locked();
+    if (device_count < device_capacity)
         return true;
-    unsigned room = device_room == 0 ? FIRST_DEVICE_ROOM : 2 * device_room;
-    struct sv_device **larger = realloc(devices, room * sizeof *larger);
+    unsigned capacity = device_capacity == 0 ? FIRST_DEVICE_CAPACITY : 2 * device_capacity;
+    struct sv_device **larger = realloc(devices, capacity * sizeof *larger);
     if (larger == NULL)
         return false;
     devices = larger;
-    device_room = room;
+    device_capacity = capacity;
     return true;
 }
 
@@ -119,7 +119,7 @@ static void quiesce_flows(struct sv_flow_table *flows)
 
 static struct sv_device *new_device(const char *name, const struct sv_port_ops *ops)
 {
-    static unsigned made;
+    static unsigned created;
     struct sv_device *device = sv_alloc_zeroed(sizeof *device);
     if (device == NULL)
         return NULL;
@@ -129,7 +129,7 @@ static struct sv_device *new_device(const char *name, const struct sv_port_ops *
         free(device);
         return NULL;
     }
-    device->index = made++;
+    device->index = created++;
     init_ibv_device(&device->ibv, name, device->index);
     device->ops = ops;
     mac_from_name(name, device->mac);
@@ -151,7 +151,7 @@ static int add_locked(const char *name, bool configured)
         return EINVAL;
     if (find_locked(name) != NULL)
         return EEXIST;
-    struct sv_device *device = make_room_locked() ? new_device(name, ops) : NULL;
+    struct sv_device *device = ensure_capacity_locked() ? new_device(name, ops) : NULL;
     if (device == NULL)
         return ENOMEM;
     device->configured = configured;
@@ -201,7 +201,7 @@ SV_EXPORT int softverbs_add_device(const char *name)
     return error;
 }
 
-static struct sv_device *hold(struct sv_device *device)
+static struct sv_device *retain(struct sv_device *device)
 {
     device->lists++;
     return device;
@@ -218,8 +218,8 @@ SV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
     if (list != NULL) {
         unsigned listed = 0;
         for (unsigned i = 0; i < device_count; i++)
-            if (is_there(devices[i]))
-                list[listed++] = &hold(devices[i])->ibv;
+            if (is_listed(devices[i]))
+                list[listed++] = &retain(devices[i])->ibv;
         if (num_devices != NULL)
             *num_devices = (int)listed;
     }

@@ -61,7 +61,7 @@ static int set_event_epoll(struct sv_wire *wire, int to)
     if (error == 0 && to >= 0)
         atomic_store(&wire->rx_thread_retries, false);
     else if (error != 0 && !atomic_exchange(&wire->rx_thread_retries, true))
-        sv_event_source_kick(wire);
+        sv_receive_thread_wake(wire);
     return error;
 }
 
@@ -72,7 +72,7 @@ static void detach_sockets(struct sv_wire *wire)
 {
     (void)set_event_epoll(wire, -1);
     if (atomic_load(&wire->device->armed_channels) > 0)
-        (void)set_event_epoll(wire, wire->epoll);
+        (void)set_event_epoll(wire, wire->epoll_fd);
 }
 
 /*
@@ -90,7 +90,7 @@ static int attach_to_channel(struct sv_wire *wire, const struct sv_channel *chan
 {
     int error = set_event_epoll(wire, channel->ibv.fd);
     if (error == 0 && others_are_armed(wire, channel))
-        error = set_event_epoll(wire, wire->epoll);
+        error = set_event_epoll(wire, wire->epoll_fd);
     return error;
 }
 
@@ -102,7 +102,7 @@ int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
     atomic_store_explicit(&wire->unarmed_frames, 0, memory_order_relaxed);
     if (others_are_armed(wire, channel)) {
         atomic_store_explicit(&wire->single_armings, 0, memory_order_relaxed);
-        if (epoll == wire->epoll)
+        if (epoll == wire->epoll_fd)
             return 0;
     } else if (epoll == channel->ibv.fd) {
         return 0;
@@ -110,8 +110,8 @@ int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
     pthread_mutex_lock(&wire->event_mutex);
     bool single = !others_are_armed(wire, channel) &&
                   atomic_fetch_add_explicit(&wire->single_armings, 1, memory_order_relaxed) >= SINGLE_ARMINGS;
-    int error = single && sv_channel_polled(channel) ? attach_to_channel(wire, channel)
-                                                     : set_event_epoll(wire, wire->epoll);
+    int error = single && sv_channel_is_nonblocking(channel) ? attach_to_channel(wire, channel)
+                                                     : set_event_epoll(wire, wire->epoll_fd);
     pthread_mutex_unlock(&wire->event_mutex);
     return error;
 }
@@ -136,11 +136,11 @@ void sv_wire_release(struct sv_device *device, struct sv_channel *channel)
     pthread_mutex_unlock(&wire->event_mutex);
 }
 
-void sv_event_source_unarmed_frames(struct sv_wire *wire, unsigned moved)
+void sv_event_source_count_unarmed(struct sv_wire *wire, unsigned moved)
 {
     if (atomic_load_explicit(&wire->device->armed_channels, memory_order_relaxed) > 0 ||
         atomic_fetch_add_explicit(&wire->unarmed_frames, moved, memory_order_relaxed) + moved < MAX_UNARMED_FRAMES ||
-        !sv_mutex_try(&wire->event_mutex))
+        !sv_mutex_trylock(&wire->event_mutex))
         return;
     detach_sockets(wire);
     pthread_mutex_unlock(&wire->event_mutex);
@@ -149,7 +149,7 @@ void sv_event_source_unarmed_frames(struct sv_wire *wire, unsigned moved)
 void sv_event_source_pause(struct sv_wire *wire)
 {
     pthread_mutex_lock(&wire->event_mutex);
-    if (atomic_load(&wire->event_epoll) == wire->epoll)
+    if (atomic_load(&wire->event_epoll) == wire->epoll_fd)
         (void)set_event_epoll(wire, -1);
     pthread_mutex_unlock(&wire->event_mutex);
 }
@@ -161,13 +161,13 @@ void sv_event_source_resume(struct sv_wire *wire)
     if (atomic_load(&wire->device->armed_channels) <= 0)
         atomic_store(&wire->rx_thread_retries, false);
     else if (atomic_load(&wire->event_epoll) < 0)
-        (void)set_event_epoll(wire, wire->epoll);
+        (void)set_event_epoll(wire, wire->epoll_fd);
     pthread_mutex_unlock(&wire->event_mutex);
 }
 
-void sv_event_source_kick(struct sv_wire *wire)
+void sv_receive_thread_wake(struct sv_wire *wire)
 {
     const uint64_t one = 1;
-    while (write(wire->kick, &one, sizeof one) < 0 && errno == EINTR)
+    while (write(wire->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
 }

@@ -14,7 +14,7 @@ static uint64_t fault_bit(enum softverbs_call call)
     return (uint64_t)1 << call;
 }
 
-int sv_fault(struct sv_device *device, enum softverbs_call call)
+int sv_injected_error(struct sv_device *device, enum softverbs_call call)
 {
     int error = 0;
     if (SV_LIKELY(!(atomic_load_explicit(&device->faults.armed, memory_order_relaxed) & fault_bit(call))))
@@ -111,11 +111,11 @@ SV_EXPORT int softverbs_fail_next_completion(struct ibv_qp *ibqp, int receive, e
     return 0;
 }
 
-static void fail_large(struct sv_rq *rq, enum ibv_wc_status status)
+static void fail_gso_wq(struct sv_rq *rq, enum ibv_wc_status status)
 {
-    struct sv_wq *large = atomic_load(&rq->large);
-    if (large != NULL)
-        set_next(&large->rq.deliver_lock, &large->rq.fail_next, status);
+    struct sv_wq *gso_wq = atomic_load(&rq->gso_wq);
+    if (gso_wq != NULL)
+        set_next(&gso_wq->rq.deliver_lock, &gso_wq->rq.fail_next, status);
 }
 
 SV_EXPORT int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_status status)
@@ -127,9 +127,9 @@ SV_EXPORT int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_sta
         return EINVAL;
     sv_device_lock(device);
     for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next)
-        fail_large(&qp->rq, status);
+        fail_gso_wq(&qp->rq, status);
     for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next)
-        fail_large(&wq->rq, status);
+        fail_gso_wq(&wq->rq, status);
     sv_device_unlock(device);
     return 0;
 }
@@ -149,7 +149,7 @@ SV_EXPORT int softverbs_set_port_up(struct ibv_context *context, int up)
     return 0;
 }
 
-static void all_to_error(struct sv_device *device)
+static void move_queues_to_error(struct sv_device *device)
 {
     for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next) {
         if (qp->ind_table != NULL || atomic_load(&qp->state) == IBV_QPS_RESET)
@@ -160,7 +160,7 @@ static void all_to_error(struct sv_device *device)
     }
     for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next) {
         sv_spin_lock(&wq->rq.deliver_lock);
-        if (atomic_load(&wq->rq.state) != SV_RQ_OFF)
+        if (atomic_load(&wq->rq.state) != SV_RQ_RESET)
             sv_wq_enter_error_delivering(wq);
         sv_spin_unlock(&wq->rq.deliver_lock);
     }
@@ -170,7 +170,7 @@ void sv_device_fail(struct sv_device *device)
 {
     if (atomic_exchange(&device->failed, true))
         return;
-    all_to_error(device);
+    move_queues_to_error(device);
     sv_async_raise_all(device, IBV_EVENT_DEVICE_FATAL);
 }
 

@@ -17,7 +17,7 @@ static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spe
     rule->drop = spec->drop;
     rule->whole = spec->whole;
     /* A sniffer only receives copies. */
-    rule->continues = spec->continues || spec->type == IBV_FLOW_ATTR_SNIFFER;
+    rule->dont_trap = spec->dont_trap || spec->type == IBV_FLOW_ATTR_SNIFFER;
     return rule;
 }
 
@@ -35,33 +35,33 @@ static int add_rule(struct sv_device *device, struct sv_rule *rule, const struct
 
 /* ---- the completion queues that a rule leads to ---- */
 
-static uint32_t ways(const struct sv_qp *qp)
+static uint32_t receive_queue_count(const struct sv_qp *qp)
 {
     return qp->ind_table != NULL ? qp->ind_table->mask + 1 : 1;
 }
 
-static struct sv_cq *receives_of(const struct sv_qp *qp, uint32_t way)
+static struct sv_cq *receive_cq(const struct sv_qp *qp, uint32_t way)
 {
     return qp->ind_table != NULL ? qp->ind_table->wqs[way]->rq.cq : qp->rq.cq;
 }
 
 /* Called before the rule takes effect, so that the first frame wakes a sleeper. */
-static void steer(const struct sv_qp *qp)
+static void notify_rule_added(const struct sv_qp *qp)
 {
-    for (uint32_t i = 0; i < ways(qp); i++)
-        sv_channel_steered(receives_of(qp, i));
+    for (uint32_t i = 0; i < receive_queue_count(qp); i++)
+        sv_channel_rule_added(receive_cq(qp, i));
 }
 
 /* Called while the queue pair exists: its destruction has to wait for its rules. */
-static void unsteer(const struct sv_qp *qp)
+static void notify_rule_removed(const struct sv_qp *qp)
 {
-    for (uint32_t i = 0; i < ways(qp); i++)
-        sv_channel_unsteered(receives_of(qp, i));
+    for (uint32_t i = 0; i < receive_queue_count(qp); i++)
+        sv_channel_rule_removed(receive_cq(qp, i));
 }
 
 /* ---- rules ---- */
 
-static void add_to_count(struct sv_qp *qp, uint32_t rules)
+static void add_to_flow_count(struct sv_qp *qp, uint32_t rules)
 {
     sv_device_lock(qp->device);
     qp->flows += rules;
@@ -73,7 +73,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
     struct sv_rule_spec spec;
-    int error = sv_fault(device, SOFTVERBS_CALL_CREATE_FLOW);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_FLOW);
     if (error == 0)
         error = sv_flow_parse(attr, &spec);
     if (error != 0)
@@ -93,15 +93,15 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     flow->priority = spec.priority;
     flow->mask = spec.mask;
 
-    steer(qp);
+    notify_rule_added(qp);
     pthread_mutex_lock(&device->rules_mutex);
     error = add_rule(device, rule, &spec, flow);
     flow->ibv.handle = atomic_load(&device->flows.rules);
     pthread_mutex_unlock(&device->rules_mutex);
     if (error == 0)
-        add_to_count(qp, 1);
+        add_to_flow_count(qp, 1);
     if (error != 0) {
-        unsteer(qp);
+        notify_rule_removed(qp);
         free(flow);
         free(rule);
         return sv_fail(error);
@@ -116,16 +116,16 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
 {
     struct sv_flow *flow = (struct sv_flow *)ibflow;
     struct sv_device *device = flow->device;
-    int error = sv_fault(device, SOFTVERBS_CALL_DESTROY_FLOW);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_DESTROY_FLOW);
     if (error != 0)
         return error;
     pthread_mutex_lock(&device->rules_mutex);
     if (device->ops->rule_removed != NULL)
         device->ops->rule_removed(device, flow);
     sv_flow_table_remove(&device->flows, flow);
-    unsteer(flow->rule->qp);
+    notify_rule_removed(flow->rule->qp);
     pthread_mutex_unlock(&device->rules_mutex);
-    add_to_count(flow->rule->qp, (uint32_t)-1);
+    add_to_flow_count(flow->rule->qp, (uint32_t)-1);
     if (flow->stats != NULL)
         atomic_fetch_sub(&flow->stats->users, 1);
     atomic_fetch_sub(&sv_context_of(ibflow->context)->objects, 1);

@@ -49,10 +49,10 @@ struct sv_rule {
     uint32_t tag;
     uint32_t hash;
     bool drop;
-    bool continues;             /* DONT_TRAP: the rule receives a copy, and the search continues */
+    bool dont_trap;             /* DONT_TRAP: the rule receives a copy, and the search continues */
     bool whole;                 /* the receiver accepts frames beyond the MTU: SOFTVERBS_FLOW_WHOLE */
-    bool wire_claims;           /* wire.c: frames to its MAC address stay inside */
-    int wire_filter;            /* wire.c: the MAC filter entry of this rule, or -1 */
+    bool adds_local_mac;        /* wire.c: frames to its MAC address stay inside */
+    int mac_filter_type;        /* wire.c: the MAC filter entry of this rule, or -1 */
     struct sv_rule *_Atomic next_same;  /* rules of other queue pairs with the same match */
 };
 
@@ -64,7 +64,7 @@ struct sv_rule_spec {
     union sv_key value;
     uint32_t tag;
     bool drop;
-    bool continues;
+    bool dont_trap;
     bool whole;
     struct sv_flow_stats *stats;
 };
@@ -129,14 +129,14 @@ struct sv_verdict {
     struct sv_target target[SV_MAX_TARGETS];
 };
 
-enum { SV_WINDOW = 64 };
+enum { SV_WINDOW_BYTES = 64 };
 
 /* A sender's cached verdict. It applies to frames that equal the cached one in the masked bytes. */
 struct sv_steer_cache {
     uint64_t generation;        /* 0: empty */
     uint32_t words;             /* number of 8-byte words to compare */
-    uint64_t mask[SV_WINDOW / 8];
-    uint64_t header[SV_WINDOW / 8];
+    uint64_t mask[SV_WINDOW_BYTES / 8];
+    uint64_t header[SV_WINDOW_BYTES / 8];
     struct sv_verdict verdict;
 };
 
@@ -144,7 +144,7 @@ struct sv_steer_cache {
 struct sv_layout sv_parse_headers(const uint8_t *data, uint32_t length, struct sv_headers *headers);
 struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, union sv_key *key);
 uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
-                        uint8_t mask[SV_WINDOW]);
+                        uint8_t mask[SV_WINDOW_BYTES]);
 
 /* flow_parse.c: returns 0 or an errno */
 int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *spec);

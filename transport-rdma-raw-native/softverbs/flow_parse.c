@@ -24,7 +24,7 @@ static bool put_field(void *key_value, void *key_mask, const void *value, const 
     return true;
 }
 
-#define PUT(field, filter, filter_field) \
+#define PUT_FIELD(field, filter, filter_field) \
     put_field(&value->field, &mask->field, &(filter)->val.filter_field, &(filter)->mask.filter_field, \
               sizeof value->field)
 
@@ -38,13 +38,14 @@ static int parse_eth(const struct ibv_flow_spec_eth *spec, struct sv_headers *va
 {
     if (mask->ether_type || mask->vlan_ether_type || mask->vlan_tag)
         return EINVAL;
-    if (!PUT(dst_mac, spec, dst_mac) || !PUT(src_mac, spec, src_mac) || !PUT(vlan_tag, spec, vlan_tag))
+    if (!PUT_FIELD(dst_mac, spec, dst_mac) || !PUT_FIELD(src_mac, spec, src_mac) ||
+        !PUT_FIELD(vlan_tag, spec, vlan_tag))
         return EINVAL;
     if (spec->mask.vlan_tag == 0)
-        return PUT(ether_type, spec, ether_type) ? 0 : EINVAL;
+        return PUT_FIELD(ether_type, spec, ether_type) ? 0 : EINVAL;
     /* With a tag, the EtherType follows the tag. */
     require_layer(value, mask, SV_LAYER_VLAN, 0);
-    return PUT(vlan_ether_type, spec, ether_type) ? 0 : EINVAL;
+    return PUT_FIELD(vlan_ether_type, spec, ether_type) ? 0 : EINVAL;
 }
 
 static bool has_l3(const struct sv_headers *mask)
@@ -69,8 +70,8 @@ static int parse_ipv4_ext(const struct ibv_flow_spec_ipv4_ext *spec, struct sv_h
     require_layer(value, mask, SV_LAYER_IPV4, SV_LAYER_IPV6);
     bool ok = put_field(value->src_ip, mask->src_ip, &spec->val.src_ip, &spec->mask.src_ip, 4) &&
               put_field(value->dst_ip, mask->dst_ip, &spec->val.dst_ip, &spec->mask.dst_ip, 4) &&
-              PUT(protocol, spec, proto) && PUT(traffic_class, spec, tos) && PUT(hop_limit, spec, ttl) &&
-              PUT(ip_flags, spec, flags);
+              PUT_FIELD(protocol, spec, proto) && PUT_FIELD(traffic_class, spec, tos) &&
+              PUT_FIELD(hop_limit, spec, ttl) && PUT_FIELD(ip_flags, spec, flags);
     return ok ? 0 : EINVAL;
 }
 
@@ -79,9 +80,10 @@ static int parse_ipv6(const struct ibv_flow_spec_ipv6 *spec, struct sv_headers *
     if (has_l3(mask))
         return EINVAL;
     require_layer(value, mask, SV_LAYER_IPV6, SV_LAYER_IPV4);
-    bool ok = PUT(src_ip, spec, src_ip) && PUT(dst_ip, spec, dst_ip) && PUT(flow_label, spec, flow_label) &&
-              PUT(protocol, spec, next_hdr) && PUT(traffic_class, spec, traffic_class) &&
-              PUT(hop_limit, spec, hop_limit);
+    bool ok = PUT_FIELD(src_ip, spec, src_ip) && PUT_FIELD(dst_ip, spec, dst_ip) &&
+              PUT_FIELD(flow_label, spec, flow_label) &&
+              PUT_FIELD(protocol, spec, next_hdr) && PUT_FIELD(traffic_class, spec, traffic_class) &&
+              PUT_FIELD(hop_limit, spec, hop_limit);
     /* The label has 20 bits. */
     return ok && !(ntohl(mask->flow_label) & ~0xfffffu) ? 0 : EINVAL;
 }
@@ -92,7 +94,7 @@ static int parse_tcp_udp(const struct ibv_flow_spec_tcp_udp *spec, uint16_t laye
     if (mask->layers & (SV_LAYER_TCP | SV_LAYER_UDP))
         return EINVAL;
     require_layer(value, mask, layer, SV_LAYER_TCP | SV_LAYER_UDP);
-    return PUT(dst_port, spec, dst_port) && PUT(src_port, spec, src_port) ? 0 : EINVAL;
+    return PUT_FIELD(dst_port, spec, dst_port) && PUT_FIELD(src_port, spec, src_port) ? 0 : EINVAL;
 }
 
 static int parse_vxlan(const struct ibv_flow_spec_tunnel *spec, struct sv_headers *value, struct sv_headers *mask)
@@ -100,7 +102,7 @@ static int parse_vxlan(const struct ibv_flow_spec_tunnel *spec, struct sv_header
     if ((mask->layers & SV_LAYER_VXLAN) || (ntohl(spec->mask.tunnel_id) & 0xff000000u))
         return EINVAL;
     require_layer(value, mask, SV_LAYER_VXLAN, 0);
-    return PUT(vni, spec, tunnel_id) ? 0 : EINVAL;
+    return PUT_FIELD(vni, spec, tunnel_id) ? 0 : EINVAL;
 }
 
 static int parse_action(const struct ibv_flow_spec *spec, struct sv_rule_spec *rule)
@@ -126,7 +128,7 @@ static int parse_action(const struct ibv_flow_spec *spec, struct sv_rule_spec *r
     }
 }
 
-#define SIZED(member) if (spec->hdr.size != sizeof spec->member) return EINVAL
+#define CHECK_SIZE(member) if (spec->hdr.size != sizeof spec->member) return EINVAL
 
 static int parse_match(const struct ibv_flow_spec *spec, struct sv_rule_spec *rule)
 {
@@ -136,25 +138,25 @@ static int parse_match(const struct ibv_flow_spec *spec, struct sv_rule_spec *ru
 
     switch ((int)spec->hdr.type & ~IBV_FLOW_SPEC_INNER) {
     case IBV_FLOW_SPEC_ETH:
-        SIZED(eth);
+        CHECK_SIZE(eth);
         return parse_eth(&spec->eth, value, mask);
     case IBV_FLOW_SPEC_IPV4:
-        SIZED(ipv4);
+        CHECK_SIZE(ipv4);
         return parse_ipv4(&spec->ipv4, value, mask);
     case IBV_FLOW_SPEC_IPV4_EXT:
-        SIZED(ipv4_ext);
+        CHECK_SIZE(ipv4_ext);
         return parse_ipv4_ext(&spec->ipv4_ext, value, mask);
     case IBV_FLOW_SPEC_IPV6:
-        SIZED(ipv6);
+        CHECK_SIZE(ipv6);
         return parse_ipv6(&spec->ipv6, value, mask);
     case IBV_FLOW_SPEC_TCP:
-        SIZED(tcp_udp);
+        CHECK_SIZE(tcp_udp);
         return parse_tcp_udp(&spec->tcp_udp, SV_LAYER_TCP, value, mask);
     case IBV_FLOW_SPEC_UDP:
-        SIZED(tcp_udp);
+        CHECK_SIZE(tcp_udp);
         return parse_tcp_udp(&spec->tcp_udp, SV_LAYER_UDP, value, mask);
     case IBV_FLOW_SPEC_VXLAN_TUNNEL:
-        SIZED(tunnel);
+        CHECK_SIZE(tunnel);
         return inner ? EINVAL : parse_vxlan(&spec->tunnel, value, mask);
     default:
         return spec->hdr.type >= IBV_FLOW_SPEC_ACTION_TAG ? parse_action(spec, rule) : EOPNOTSUPP;
@@ -228,14 +230,14 @@ int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
         return EINVAL;
     rule->type = attr->type;
     rule->priority = attr->priority;
-    rule->continues = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+    rule->dont_trap = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
     rule->whole = attr->flags & SOFTVERBS_FLOW_WHOLE;
     int error = parse_specs(attr, rule);
     if (error != 0)
         return error;
-    if (rule->type != IBV_FLOW_ATTR_NORMAL && (rule->continues || rule->drop || !matches_anything(rule)))
+    if (rule->type != IBV_FLOW_ATTR_NORMAL && (rule->dont_trap || rule->drop || !matches_anything(rule)))
         return EINVAL;
-    if (rule->drop && rule->continues)
+    if (rule->drop && rule->dont_trap)
         return EINVAL;
     rule->multicast = (rule->mask.outer.dst_mac[0] & 1) && (rule->value.outer.dst_mac[0] & 1);
     return 0;

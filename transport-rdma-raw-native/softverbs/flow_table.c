@@ -101,10 +101,10 @@ static struct sv_rule *_Atomic *find_slot(struct sv_shape *shape, const struct s
 {
     for (uint32_t i = rule->hash;; i++) {
         struct sv_rule *_Atomic *slot = &shape->slots[i & shape->slot_mask];
-        struct sv_rule *there = atomic_load_explicit(slot, memory_order_relaxed);
-        if (there == NULL)
+        struct sv_rule *existing = atomic_load_explicit(slot, memory_order_relaxed);
+        if (existing == NULL)
             return NULL;
-        if (there != &sv_tombstone && memcmp(&there->key, &rule->key, sizeof rule->key) == 0)
+        if (existing != &sv_tombstone && memcmp(&existing->key, &rule->key, sizeof rule->key) == 0)
             return slot;
     }
 }
@@ -113,10 +113,10 @@ static void insert(struct sv_shape *shape, struct sv_rule *rule)
 {
     for (uint32_t i = rule->hash;; i++) {
         struct sv_rule *_Atomic *slot = &shape->slots[i & shape->slot_mask];
-        struct sv_rule *there = atomic_load_explicit(slot, memory_order_relaxed);
-        if (there != NULL && there != &sv_tombstone)
+        struct sv_rule *existing = atomic_load_explicit(slot, memory_order_relaxed);
+        if (existing != NULL && existing != &sv_tombstone)
             continue;
-        shape->dead -= there == &sv_tombstone;
+        shape->dead -= existing == &sv_tombstone;
         shape->live++;
         atomic_store_explicit(slot, rule, memory_order_release);
         return;
@@ -163,7 +163,7 @@ static struct sv_directory *with_shape(const struct sv_flow_table *table, int in
     return directory;
 }
 
-static void changed(struct sv_flow_table *table)
+static void bump_generation(struct sv_flow_table *table)
 {
     atomic_fetch_add_explicit(&table->generation, 1, memory_order_release);
 }
@@ -175,14 +175,15 @@ static void quiesce(struct sv_flow_table *table)
 }
 
 /* Publishes the directory, waits for readers of the old one, and frees the old one with the shape that only it had. */
-static void replace_directory(struct sv_flow_table *table, struct sv_directory *directory, struct sv_shape *gone)
+static void replace_directory(struct sv_flow_table *table, struct sv_directory *directory,
+                              struct sv_shape *removed_shape)
 {
     struct sv_directory *old = directory_of(table);
     atomic_store_explicit(&table->directory, directory, memory_order_release);
-    changed(table);
+    bump_generation(table);
     quiesce(table);
     free(old);
-    free(gone);
+    free(removed_shape);
 }
 
 static int add_shape(struct sv_flow_table *table, uint32_t priority, const union sv_key *mask, int *index)
@@ -250,14 +251,14 @@ static int extend_interest(struct sv_flow_table *table, const struct sv_rss *rss
 
 /* ---- chains of rules with the same match ---- */
 
-static int append_rule(struct sv_rule *_Atomic *head, struct sv_rule *rule, bool several)
+static int append_rule(struct sv_rule *_Atomic *head, struct sv_rule *rule, bool allow_several)
 {
     struct sv_rule *_Atomic *link = head;
-    struct sv_rule *there;
-    while ((there = atomic_load_explicit(link, memory_order_relaxed)) != NULL) {
-        if (!several || there->qp == rule->qp)
+    struct sv_rule *existing;
+    while ((existing = atomic_load_explicit(link, memory_order_relaxed)) != NULL) {
+        if (!allow_several || existing->qp == rule->qp)
             return EEXIST;
-        link = &there->next_same;
+        link = &existing->next_same;
     }
     atomic_store_explicit(link, rule, memory_order_release);
     return 0;
@@ -266,9 +267,9 @@ static int append_rule(struct sv_rule *_Atomic *head, struct sv_rule *rule, bool
 static void unlink_rule(struct sv_rule *_Atomic *head, struct sv_rule *rule)
 {
     struct sv_rule *_Atomic *link = head;
-    struct sv_rule *there;
-    while ((there = atomic_load_explicit(link, memory_order_relaxed)) != rule)
-        link = &there->next_same;
+    struct sv_rule *existing;
+    while ((existing = atomic_load_explicit(link, memory_order_relaxed)) != rule)
+        link = &existing->next_same;
     atomic_store_explicit(link, atomic_load_explicit(&rule->next_same, memory_order_relaxed), memory_order_release);
 }
 
@@ -310,7 +311,7 @@ int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const s
     if (error != 0)
         return error;
     table->rules++;
-    changed(table);
+    bump_generation(table);
     return 0;
 }
 
@@ -343,6 +344,6 @@ void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow)
     else
         unlink_rule(special_head(table, flow->type), flow->rule);
     table->rules--;
-    changed(table);
+    bump_generation(table);
     quiesce(table);
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-_Static_assert((int)SV_GSO_HEADERS <= (int)SV_GSO_HEADER_ROOM && (int)SV_WINDOW <= (int)SV_GSO_HEADER_ROOM,
+_Static_assert((int)SV_GSO_HEADERS <= (int)SV_GSO_HEADER_ROOM && (int)SV_WINDOW_BYTES <= (int)SV_GSO_HEADER_ROOM,
                "steering reads a whole window");
 
 static uint32_t get_be16(const uint8_t *from)
@@ -35,7 +35,7 @@ void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, ui
 }
 
 /* The sum of a part at an odd offset has its bytes swapped (RFC 1071 section 2 (B)). */
-static uint64_t swapped(uint64_t sum)
+static uint64_t swap_sum_bytes(uint64_t sum)
 {
     return __builtin_bswap16(sv_sum_fold(sum));
 }
@@ -54,7 +54,7 @@ static uint64_t sum_pieces(uint8_t *to, const struct iovec *pieces, uint32_t off
         const uint8_t *from = (const uint8_t *)pieces->iov_base + offset;
         uint64_t before = odd ? 0 : sum;
         uint64_t after = to == NULL ? sv_sum(from, part, before) : sv_sum_copy(to, from, part, before);
-        sum = odd ? sum + swapped(after) : after;
+        sum = odd ? sum + swap_sum_bytes(after) : after;
         odd ^= part & 1;
         offset = 0;
         to = to == NULL ? NULL : to + part;
@@ -135,12 +135,12 @@ static enum sv_gso_verdict check_ip(const struct sv_gso *gso, uint64_t length)
 }
 
 /* `available` is the number of frame bytes in gso->header. */
-static enum sv_gso_verdict check_l4(struct sv_gso *gso, uint32_t available, bool knows_segments)
+static enum sv_gso_verdict check_l4(struct sv_gso *gso, uint32_t available, bool segment_size_known)
 {
     const uint8_t *l4 = gso->header + gso->layout.l4_offset;
     if (gso->layout.l4 == IPPROTO_UDP) {
         gso->header_bytes = gso->layout.l4_offset + SV_UDP_HLEN;
-        return knows_segments ? SV_GSO_GOOD : SV_GSO_OTHER;
+        return segment_size_known ? SV_GSO_GOOD : SV_GSO_UNSUPPORTED;
     }
     uint32_t tcp_bytes = (l4[SV_TCP_DATA_OFFSET_AT] >> 4) * 4u;
     if (tcp_bytes < SV_TCP_HLEN || gso->layout.l4_offset + tcp_bytes > available)
@@ -176,7 +176,7 @@ bool sv_gso_has_partial_checksum(const struct sv_gso *gso)
     return is_partial(gso, pseudo_sum(gso, gso->header_bytes - gso->layout.l4_offset + gso->payload_bytes));
 }
 
-static bool has_good_checksum(const struct sv_gso *gso, uint32_t l4_bytes, bool partial)
+static bool has_valid_checksum(const struct sv_gso *gso, uint32_t l4_bytes, bool partial)
 {
     uint64_t pseudo = pseudo_sum(gso, l4_bytes);
     if (partial && is_partial(gso, pseudo))
@@ -184,7 +184,7 @@ static bool has_good_checksum(const struct sv_gso *gso, uint32_t l4_bytes, bool 
     return sv_sum_fold(sv_pieces_sum(gso->pieces, gso->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
 }
 
-static bool has_good_udp_length(const struct sv_gso *gso, uint32_t l4_bytes)
+static bool has_valid_udp_length(const struct sv_gso *gso, uint32_t l4_bytes)
 {
     const uint8_t *l4 = gso->header + gso->layout.l4_offset;
     return gso->layout.l4 != IPPROTO_UDP || get_be16(l4 + SV_UDP_LENGTH_AT) == l4_bytes;
@@ -198,7 +198,7 @@ static void skip_headers(struct sv_gso *gso)
 }
 
 enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
-                                     const struct sv_gso_info *facts)
+                                     const struct sv_gso_info *info)
 {
     uint64_t length = total_bytes(pieces, count);
     uint32_t available = length < SV_GSO_HEADERS ? (uint32_t)length : SV_GSO_HEADERS;
@@ -209,22 +209,23 @@ enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces,
     sv_pieces_copy(gso->header, pieces, 0, available);
     gso->layout = sv_parse_headers(gso->header, available, &unused);
     if (gso->layout.l3 == 0 || gso->layout.l4 == 0)
-        return SV_GSO_OTHER;
-    enum sv_gso_verdict verdict = check_l4(gso, available, facts->segment_bytes > 0);
+        return SV_GSO_UNSUPPORTED;
+    enum sv_gso_verdict verdict = check_l4(gso, available, info->segment_bytes > 0);
     if (verdict == SV_GSO_GOOD)
         verdict = check_ip(gso, length);
     if (verdict != SV_GSO_GOOD)
         return verdict;
-    uint32_t most = max_payload(gso, facts->mtu);
+    uint32_t max_segment_bytes = max_payload(gso, info->mtu);
     uint32_t l4_bytes = (uint32_t)length - gso->layout.l4_offset;
     bool datagrams = gso->layout.l4 == IPPROTO_UDP;
     gso->payload_bytes = (uint32_t)length - gso->header_bytes;
-    gso->segment_bytes = facts->segment_bytes > 0 && (datagrams || facts->segment_bytes < most) ? facts->segment_bytes
-                                                                                                  : most;
+    gso->segment_bytes = info->segment_bytes > 0 &&
+                         (datagrams || info->segment_bytes < max_segment_bytes) ? info->segment_bytes
+                                                                                : max_segment_bytes;
     /* The sender has set the datagram size. Datagrams cannot be divided further. */
-    if (gso->payload_bytes == 0 || gso->segment_bytes == 0 || gso->segment_bytes > most ||
-        !has_good_udp_length(gso, l4_bytes) ||
-        (!facts->verified && !has_good_checksum(gso, l4_bytes, facts->partial)))
+    if (gso->payload_bytes == 0 || gso->segment_bytes == 0 || gso->segment_bytes > max_segment_bytes ||
+        !has_valid_udp_length(gso, l4_bytes) ||
+        (!info->verified && !has_valid_checksum(gso, l4_bytes, info->partial_checksum)))
         return SV_GSO_MALFORMED;
     skip_headers(gso);
     return SV_GSO_GOOD;
@@ -234,10 +235,10 @@ enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces,
 
 static void advance(struct sv_gso *gso, uint32_t bytes)
 {
-    gso->done_bytes += bytes;
+    gso->segmented_bytes += bytes;
     gso->number++;
     gso->offset += bytes;
-    if (gso->done_bytes == gso->payload_bytes)
+    if (gso->segmented_bytes == gso->payload_bytes)
         return;
     while (gso->offset >= gso->pieces[gso->piece].iov_len)
         gso->offset -= (uint32_t)gso->pieces[gso->piece++].iov_len;
@@ -270,19 +271,19 @@ static uint32_t payload_in_head(const struct sv_gso *gso, uint32_t part)
 
 bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *frame)
 {
-    uint32_t left = gso->payload_bytes - gso->done_bytes;
+    uint32_t left = gso->payload_bytes - gso->segmented_bytes;
     if (left == 0)
         return false;
     uint32_t part = left < gso->segment_bytes ? left : gso->segment_bytes;
     const struct iovec *rest = gso->pieces + gso->piece;
     memcpy(slot->header, gso->header, sizeof slot->header);
-    sv_segment_patch_header(slot->header, gso->layout, gso->header_bytes + part, gso->number, gso->done_bytes,
+    sv_segment_patch_header(slot->header, gso->layout, gso->header_bytes + part, gso->number, gso->segmented_bytes,
                             part == left);
     uint64_t sum = write_checksums(slot->header, gso, part);
-    uint32_t ahead = payload_in_head(gso, part);
-    sv_pieces_copy(slot->header + gso->header_bytes, rest, gso->offset, ahead);
-    slot->rest = (struct sv_frame_rest){.head_bytes = gso->header_bytes + ahead, .offset = gso->offset + ahead,
-                                        .pieces = rest, .headers_sum = sum};
+    uint32_t head_payload = payload_in_head(gso, part);
+    sv_pieces_copy(slot->header + gso->header_bytes, rest, gso->offset, head_payload);
+    slot->rest = (struct sv_frame_rest){.head_bytes = gso->header_bytes + head_payload,
+                                        .offset = gso->offset + head_payload, .pieces = rest, .headers_sum = sum};
     *frame = (struct sv_frame){.data = slot->header, .length = gso->header_bytes + part, .layout = gso->layout,
                                .rest = &slot->rest};
     uint32_t checksum_at = gso->layout.l4_offset + sv_checksum_at(gso->layout);

@@ -37,7 +37,7 @@ enum {
 
 enum sv_gso_verdict {
     SV_GSO_GOOD,
-    SV_GSO_OTHER,         /* neither TCP nor UDP with a known segment size: an IP fragment, another protocol */
+    SV_GSO_UNSUPPORTED,   /* neither TCP nor UDP with a known segment size: an IP fragment, another protocol */
     SV_GSO_FLAGS,         /* TCP with SYN, RST or URG, which no sender leaves to hardware */
     SV_GSO_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
     /* The headers contradict the length, the checksum is wrong, there is no payload, or a segment exceeds the MTU. */
@@ -51,7 +51,7 @@ struct sv_gso {
     uint32_t header_bytes;
     uint32_t segment_bytes;         /* payload of each segment but the last */
     uint32_t payload_bytes;
-    uint32_t done_bytes;
+    uint32_t segmented_bytes;
     uint32_t number;
     uint32_t piece;                 /* the next payload begins in this piece, */
     uint32_t offset;                /* at this offset */
@@ -64,12 +64,14 @@ struct sv_gso_slot {
     uint8_t header[SV_GSO_HEADER_ROOM];
 };
 
-/* Facts about a GSO frame that its bytes do not contain. The caller knows them from the device or the kernel. */
+/* What the bytes of a GSO frame do not contain. The caller knows them from the device or the kernel. */
 struct sv_gso_info {
     uint32_t mtu;
-    /* Payload of each segment. 0: unknown; TCP is then segmented to the MTU, and UDP is rejected (SV_GSO_OTHER). */
+    /*
+     * Payload of each segment. 0: unknown; TCP is then segmented to the MTU, and UDP is rejected (SV_GSO_UNSUPPORTED).
+     */
     uint32_t segment_bytes;
-    bool partial;                   /* the checksum field may hold only the sum of the pseudo header */
+    bool partial_checksum;          /* the checksum field may hold only the sum of the pseudo header */
     bool verified;                  /* a card has verified the merged frames (LRO): the checksum is not checked again */
 };
 
@@ -78,7 +80,7 @@ struct sv_gso_info {
  * until the last segment has been delivered.
  */
 enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
-                                     const struct sv_gso_info *facts);
+                                     const struct sv_gso_info *info);
 /*
  * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. Requires a
  * frame that sv_gso_begin() has accepted.

@@ -40,21 +40,21 @@ struct owner {
 /* ---- finding the owner ---- */
 
 /* The names differ in a number at the end: see bind_free(). */
-static bool is_of_family(const struct owner *owner, const char *family)
+static bool has_base_name(const struct owner *owner, const char *base_name)
 {
-    size_t length = strlen(family);
-    return strncmp(owner->name, family, length) == 0 && (owner->name[length] == '\0' || owner->name[length] == '/');
+    size_t length = strlen(base_name);
+    return strncmp(owner->name, base_name, length) == 0 && (owner->name[length] == '\0' || owner->name[length] == '/');
 }
 
 /*
  * Fills *owner from the description of a socket. Returns false if it is this socket, or lacks an abstract name or a
  * known user.
  */
-static bool read_owner(const struct nlmsghdr *message, ino_t own, struct owner *owner)
+static bool read_owner(const struct nlmsghdr *message, ino_t own_inode, struct owner *owner)
 {
     const struct unix_diag_msg *socket = NLMSG_DATA(message);
     if (message->nlmsg_type != SOCK_DIAG_BY_FAMILY || message->nlmsg_len < NLMSG_LENGTH(sizeof *socket) ||
-        socket->udiag_ino == (uint32_t)own)
+        socket->udiag_ino == (uint32_t)own_inode)
         return false;
     bool named = false, known = false;
     const struct nlattr *attribute = (const struct nlattr *)(socket + 1);
@@ -98,7 +98,7 @@ static int request_listeners(int fd)
  * owner->name set or empty, or an errno: the kernel may lack the diagnosis (CONFIG_UNIX_DIAG). Unlike SO_PEERCRED, it
  * also reports sockets that accept no connection or have a full queue.
  */
-static int search_owner(const char *family, ino_t own, struct owner *owner)
+static int find_owner_once(const char *base_name, ino_t own_inode, struct owner *owner)
 {
     alignas(struct nlmsghdr) char buffer[16384];
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -122,7 +122,7 @@ static int search_owner(const char *family, ino_t own, struct owner *owner)
             if (m->nlmsg_type == NLMSG_ERROR)
                 error = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
             more = m->nlmsg_type != NLMSG_DONE && m->nlmsg_type != NLMSG_ERROR;
-            if (more && read_owner(m, own, &found) && is_of_family(&found, family) &&
+            if (more && read_owner(m, own_inode, &found) && has_base_name(&found, base_name) &&
                 (found.uid == 0 || found.uid == geteuid()))
                 *owner = found;
         }
@@ -133,15 +133,15 @@ static int search_owner(const char *family, ino_t own, struct owner *owner)
 }
 
 /* Repeats the request: sockets that close while the kernel lists them may hide others. */
-static int find_owner(const char *family, ino_t own, struct owner *owner)
+static int find_owner(const char *base_name, ino_t own_inode, struct owner *owner)
 {
     int error = EINTR;
     for (int i = 0; i < LIST_TRIES && error == EINTR; i++)
-        error = search_owner(family, own, owner);
+        error = find_owner_once(base_name, own_inode, owner);
     return error;
 }
 
-/* ---- taking ---- */
+/* ---- reserving ---- */
 
 static socklen_t make_name(struct sockaddr_un *address, const char *text)
 {
@@ -170,52 +170,52 @@ static pid_t process_of(const struct owner *owner)
 }
 
 /* The last name is random, so that no process can take it in advance. */
-static void make_text(char *text, size_t size, const char *family, unsigned number)
+static void make_text(char *text, size_t size, const char *base_name, unsigned number)
 {
     unsigned long long secret;
     if (number == 0)
-        snprintf(text, size, "%s", family);
+        snprintf(text, size, "%s", base_name);
     else if (number == MAX_NAMES && getrandom(&secret, sizeof secret, 0) == sizeof secret)
-        snprintf(text, size, "%s/%llx", family, secret);
+        snprintf(text, size, "%s/%llx", base_name, secret);
     else
-        snprintf(text, size, "%s/%u", family, number);
+        snprintf(text, size, "%s/%u", base_name, number);
 }
 
 /* Binds the first free name. Returns 0 also if all are taken; find_owner() then reports the owner. */
-static int bind_free(int fd, const char *family, bool *taken)
+static int bind_free(int fd, const char *base_name, bool *name_in_use)
 {
-    *taken = false;
+    *name_in_use = false;
     for (unsigned i = 0; i <= MAX_NAMES; i++) {
         char text[sizeof((struct sockaddr_un *)NULL)->sun_path];
         struct sockaddr_un address;
-        make_text(text, sizeof text, family, i);
+        make_text(text, sizeof text, base_name, i);
         socklen_t length = make_name(&address, text);
         if (bind(fd, (struct sockaddr *)&address, length) == 0)
             return listen(fd, SOMAXCONN) == 0 ? 0 : errno;
         if (errno != EADDRINUSE)
             return errno;
-        *taken = true;
+        *name_in_use = true;
     }
     return 0;
 }
 
 /* Returns 0, EBUSY with *owner, or another errno. */
-static int try(struct sv_wire *wire, const char *family, struct owner *owner)
+static int try_reserve(struct sv_wire *wire, const char *base_name, struct owner *owner)
 {
-    struct stat facts;
-    bool taken;
-    wire->guard = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    struct stat file_stat;
+    bool name_in_use;
+    wire->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     /* A direct system call, because glibc exports fstat() only since 2.33, and the library also runs on older ones. */
-    if (wire->guard < 0 || syscall(SYS_fstat, wire->guard, &facts) != 0)
+    if (wire->guard_fd < 0 || syscall(SYS_fstat, wire->guard_fd, &file_stat) != 0)
         return errno;
-    int error = bind_free(wire->guard, family, &taken);
+    int error = bind_free(wire->guard_fd, base_name, &name_in_use);
     if (error != 0)
         return error;
     /* The holder of another name looks for this one as well, so at least one finds the other. */
-    error = find_owner(family, facts.st_ino, owner);
-    if (error != 0 ? taken : owner->name[0] != '\0') {
-        close(wire->guard);
-        wire->guard = -1;
+    error = find_owner(base_name, file_stat.st_ino, owner);
+    if (error != 0 ? name_in_use : owner->name[0] != '\0') {
+        close(wire->guard_fd);
+        wire->guard_fd = -1;
         return EBUSY;
     }
     return 0;
@@ -225,26 +225,26 @@ static int explain_busy(const struct sv_wire *wire, const struct owner *owner)
 {
     const char *kind = wire->kind->name;
     pid_t pid = owner->name[0] != '\0' ? process_of(owner) : 0;
-    char who[64] = "";
+    char owner_text[64] = "";
     if (pid > 0)
-        snprintf(who, sizeof who, " (process %d of user %u)", (int)pid, owner->uid);
+        snprintf(owner_text, sizeof owner_text, " (process %d of user %u)", (int)pid, owner->uid);
     else if (owner->name[0] != '\0')
-        snprintf(who, sizeof who, " (of user %u)", owner->uid);
+        snprintf(owner_text, sizeof owner_text, " (of user %u)", owner->uid);
     return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s, and in this mode an interface has one user "
                       "at a time; use SOFTVERBS_XDP_MODE=tap or soft:packet:%s for several users", wire->netdev, kind,
-                      wire->netdev, who, wire->netdev);
+                      wire->netdev, owner_text, wire->netdev);
 }
 
-int sv_guard_take(struct sv_wire *wire)
+int sv_guard_reserve(struct sv_wire *wire)
 {
-    char family[64];
+    char base_name[64];
     struct owner owner = {.uid = 0};
-    snprintf(family, sizeof family, "rdma-raw/%s/%d", wire->kind->name, wire->ifindex);
-    int error = try(wire, family, &owner);
+    snprintf(base_name, sizeof base_name, "rdma-raw/%s/%d", wire->kind->name, wire->ifindex);
+    int error = try_reserve(wire, base_name, &owner);
     for (int i = 0; i < BUSY_RETRIES && error == EBUSY; i++) {
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
-        error = try(wire, family, &owner);
+        error = try_reserve(wire, base_name, &owner);
     }
     return error == EBUSY ? explain_busy(wire, &owner) : error;
 }
@@ -270,18 +270,18 @@ static bool is_marked(uint32_t program)
     return find_owner(mark, 0, &owner) != 0 || owner.name[0] != '\0';
 }
 
-int sv_wire_put_tc(struct sv_wire *wire, enum sv_program which)
+int sv_wire_attach_tc(struct sv_wire *wire, enum sv_program which)
 {
     char mark[MARK_BYTES];
-    bool taken;
+    bool name_in_use;
     int program = sv_steering_load(wire->steering, which);
     if (program < 0)
         return program;
     make_mark(mark, sv_attached_id(program));
-    wire->guard = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (wire->guard >= 0)
-        (void)bind_free(wire->guard, mark, &taken);
-    int link = sv_attached_put(program, wire->ifindex, is_marked);
+    wire->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (wire->guard_fd >= 0)
+        (void)bind_free(wire->guard_fd, mark, &name_in_use);
+    int link = sv_attached_attach_tc(program, wire->ifindex, is_marked);
     close(program);     /* the link keeps the program */
     return link;
 }

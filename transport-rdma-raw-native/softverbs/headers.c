@@ -125,12 +125,12 @@ struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, 
 }
 
 /*
- * Computes which bytes of the first SV_WINDOW determine the verdict on a frame of this layout: those that define the
- * layout, and those that `interest` selects. Returns the number of 8-byte words to compare, or 0 if the window does not
- * contain them all.
+ * Computes which bytes of the first SV_WINDOW_BYTES determine the verdict on a frame of this layout: those that define
+ * the layout, and those that `interest` selects. Returns the number of 8-byte words to compare, or 0 if the window does
+ * not contain them all.
  */
 uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
-                        uint8_t mask[SV_WINDOW])
+                        uint8_t mask[SV_WINDOW_BYTES])
 {
     uint32_t l3 = layout.l3_offset;
     uint32_t l4 = layout.l4_offset;
@@ -142,10 +142,10 @@ uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_heade
         end = l4 + (layout.l4 == IPPROTO_TCP ? SV_TCP_HLEN : SV_UDP_HLEN);
     /* A truncated or broken IP header is not cached. */
     uint16_t type = ntohs(headers->layers & SV_LAYER_VLAN ? headers->vlan_ether_type : headers->ether_type);
-    if (end > SV_WINDOW || (layout.l3 == 0 && (type == ETH_P_IP || type == ETH_P_IPV6)))
+    if (end > SV_WINDOW_BYTES || (layout.l3 == 0 && (type == ETH_P_IP || type == ETH_P_IPV6)))
         return 0;
 
-    memset(mask, 0, SV_WINDOW);
+    memset(mask, 0, SV_WINDOW_BYTES);
     memcpy(mask, interest->dst_mac, 6);
     mask[0] |= 1;       /* the multicast bit */
     memcpy(mask + 6, interest->src_mac, 6);

@@ -23,7 +23,7 @@ static bool is_up(unsigned flags)
     return (flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
-static void removed(struct sv_wire *wire)
+static void handle_removal(struct sv_wire *wire)
 {
     sv_device_lock(wire->device);
     sv_device_set_port_up(wire->device, false);
@@ -31,7 +31,7 @@ static void removed(struct sv_wire *wire)
     sv_device_unlock(wire->device);
 }
 
-static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
+static void handle_change(struct sv_wire *wire, const struct nlmsghdr *message)
 {
     const struct ifinfomsg *info = NLMSG_DATA(message);
     const struct rtattr *attribute = IFLA_RTA(info);
@@ -49,7 +49,7 @@ static void changed(struct sv_wire *wire, const struct nlmsghdr *message)
         if (mtu > 0)
             atomic_store(&wire->device->mtu, mtu < wire->max_mtu ? mtu : wire->max_mtu);
     }
-    sv_wire_mtu_known(wire);
+    sv_wire_apply_mtu(wire);
 }
 
 /*
@@ -64,7 +64,7 @@ static bool is_about(const struct sv_wire *wire, const struct nlmsghdr *message)
            info->ifi_index == wire->ifindex;
 }
 
-/* Returns true for the answer to ask() if the interface no longer exists. */
+/* Returns true for the answer to request_state() if the interface no longer exists. */
 static bool is_link_removed(const struct nlmsghdr *message)
 {
     const struct nlmsgerr *answer = NLMSG_DATA(message);
@@ -72,19 +72,19 @@ static bool is_link_removed(const struct nlmsghdr *message)
            answer->error == -ENODEV;
 }
 
-static void follow(struct sv_wire *wire, const struct nlmsghdr *message)
+static void handle_message(struct sv_wire *wire, const struct nlmsghdr *message)
 {
-    bool gone = is_link_removed(message) || (message->nlmsg_type == RTM_DELLINK && is_about(wire, message));
-    if (gone)
-        removed(wire);
+    bool is_removed = is_link_removed(message) || (message->nlmsg_type == RTM_DELLINK && is_about(wire, message));
+    if (is_removed)
+        handle_removal(wire);
     else if (message->nlmsg_type == RTM_NEWLINK && is_about(wire, message))
-        changed(wire, message);
+        handle_change(wire, message);
 }
 
 /* ---- lost messages ---- */
 
 /* Requests the state. The answer looks like an unsolicited message and is handled as one. */
-static int ask(const struct sv_wire *wire)
+static int request_state(const struct sv_wire *wire)
 {
     struct {
         struct nlmsghdr header;
@@ -93,19 +93,19 @@ static int ask(const struct sv_wire *wire)
         .header = {.nlmsg_len = sizeof request, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
         .info = {.ifi_family = AF_UNSPEC, .ifi_index = wire->ifindex},
     };
-    return send(wire->link, &request, sizeof request, 0) == sizeof request ? 0 : errno;
+    return send(wire->netlink_fd, &request, sizeof request, 0) == sizeof request ? 0 : errno;
 }
 
 /*
  * The kernel reports once that it had no room for a message (ENOBUFS). It omits further messages until the socket is
  * empty (NETLINK_S_CONGESTED in net/netlink/af_netlink.c). So the state is requested only when the socket is empty.
  */
-void sv_link_follow(struct sv_wire *wire)
+void sv_link_process(struct sv_wire *wire)
 {
     alignas(struct nlmsghdr) char buffer[16384];
     bool lost = false;
     while (!atomic_load(&wire->stopping)) {
-        ssize_t length = recv(wire->link, buffer, sizeof buffer, MSG_DONTWAIT);
+        ssize_t length = recv(wire->netlink_fd, buffer, sizeof buffer, MSG_DONTWAIT);
         lost |= length < 0 && errno == ENOBUFS;
         if (length < 0 && (errno == ENOBUFS || errno == EINTR))
             continue;
@@ -114,10 +114,10 @@ void sv_link_follow(struct sv_wire *wire)
         /* Signed, because a length that is not aligned would end below 0. */
         ssize_t left = length;
         for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
-            follow(wire, m);
+            handle_message(wire, m);
     }
     if (lost)
-        (void)ask(wire);
+        (void)request_state(wire);
 }
 
 /* ---- opening ---- */
@@ -154,18 +154,18 @@ int sv_link_open(struct sv_wire *wire)
     const int bytes = RECEIVE_BUFFER_BYTES;
     struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
     struct ifreq request;
-    wire->link = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (wire->link < 0)
+    wire->netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (wire->netlink_fd < 0)
         return errno;
-    filter_link_messages(wire->link, wire->ifindex);
-    if (setsockopt(wire->link, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
-        (void)!setsockopt(wire->link, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    if (bind(wire->link, (struct sockaddr *)&groups, sizeof groups) != 0)
+    filter_link_messages(wire->netlink_fd, wire->ifindex);
+    if (setsockopt(wire->netlink_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        (void)!setsockopt(wire->netlink_fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    if (bind(wire->netlink_fd, (struct sockaddr *)&groups, sizeof groups) != 0)
         return errno;
     memset(&request, 0, sizeof request);
     memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
-    if (ioctl(wire->filters, SIOCGIFFLAGS, &request) != 0)
+    if (ioctl(wire->mac_filter_fd, SIOCGIFFLAGS, &request) != 0)
         return errno;
     atomic_store(&wire->device->port_up, is_up((unsigned short)request.ifr_flags));
-    return ask(wire);
+    return request_state(wire);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-int sv_receive_filter_type(const struct sv_rule_spec *spec, const uint8_t own_mac[6])
+int sv_mac_filter_type(const struct sv_rule_spec *spec, const uint8_t own_mac[6])
 {
     static const uint8_t full[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     static const uint8_t none[6];
@@ -23,7 +23,7 @@ int sv_receive_filter_type(const struct sv_rule_spec *spec, const uint8_t own_ma
     return mac[0] & 1 ? PACKET_MR_MULTICAST : PACKET_MR_UNICAST;
 }
 
-void sv_receive_filter_change(int socket, int ifindex, int type, const uint8_t mac[6], int option)
+void sv_mac_filter_change(int socket, int ifindex, int type, const uint8_t mac[6], int option)
 {
     if (type < 0)
         return;

@@ -96,7 +96,7 @@ static bool is_implicit(const void *address, size_t length, unsigned access)
 }
 
 /* Takes a slot and the memlock budget. The caller holds the device's mutex. */
-static int claim(struct sv_device *device, uint64_t bytes, uint32_t *index)
+static int reserve_entry(struct sv_device *device, uint64_t bytes, uint32_t *index)
 {
     uint64_t limit = device->faults.memlock_limit;
     if (bytes > 0 && (device->registered_bytes > limit || bytes > limit - device->registered_bytes))
@@ -112,7 +112,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *address, size_t l
 {
     struct sv_device *device = sv_device_of(pd->context);
     bool implicit = is_implicit(address, length, access);
-    int error = implicit ? 0 : sv_fault(device, SOFTVERBS_CALL_REG_MR);
+    int error = implicit ? 0 : sv_injected_error(device, SOFTVERBS_CALL_REG_MR);
     if (error == 0 && !implicit)
         error = check_registration((uintptr_t)address, length, access);
     if (error != 0)
@@ -123,7 +123,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *address, size_t l
 
     sv_device_lock(device);
     mr->pinned_bytes = implicit ? 0 : pinned_bytes((uintptr_t)address, length);
-    error = claim(device, mr->pinned_bytes, &mr->index);
+    error = reserve_entry(device, mr->pinned_bytes, &mr->index);
     if (error == 0) {
         struct sv_mr_entry *entry = &device->mrs->entries[mr->index];
         uint32_t key = (mr->index + SV_MR_FIRST) << 8 | ++device->mrs->generation[mr->index];

@@ -100,7 +100,7 @@ static bool find(const struct nlmsghdr *answer, uint16_t type, uint64_t *value)
 }
 
 /* Returns 0 with the kernel's answer. Its length is 0 if the kernel only confirms the request. */
-static int ask(int fd, struct message *message, struct nlmsghdr *answer)
+static int transact(int fd, struct message *message, struct nlmsghdr *answer)
 {
     alignas(struct nlmsghdr) uint8_t buffer[ANSWER_BYTES];
     const struct nlmsghdr *request = header_of(message);
@@ -144,7 +144,7 @@ int sv_netdev_open(struct sv_netdev_family *family)
     (void)setsockopt(family->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     begin(&message, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
     put(&message, CTRL_ATTR_FAMILY_NAME, name, sizeof name);
-    int error = ask(family->fd, &message, &answer.header);
+    int error = transact(family->fd, &message, &answer.header);
     if (error == 0 && !find(&answer.header, CTRL_ATTR_FAMILY_ID, &id))
         error = ENOENT;
     if (error != 0)
@@ -160,22 +160,22 @@ void sv_netdev_close(struct sv_netdev_family *family)
     family->fd = -1;
 }
 
-int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *facts)
+int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *info)
 {
     struct message message;
     union answer answer;
     uint64_t segments = 0;
-    memset(facts, 0, sizeof *facts);
+    memset(info, 0, sizeof *info);
     begin(&message, family->id, CMD_DEV_GET);
     put_number(&message, DEV_IFINDEX, (uint32_t)ifindex);
-    int error = ask(family->fd, &message, &answer.header);
+    int error = transact(family->fd, &message, &answer.header);
     if (error != 0)
         return error;
-    (void)find(&answer.header, DEV_XDP_FEATURES, &facts->xdp_features);
-    (void)find(&answer.header, DEV_RX_METADATA, &facts->xdp_rx_metadata);
-    (void)find(&answer.header, DEV_XSK_FEATURES, &facts->xsk_features);
+    (void)find(&answer.header, DEV_XDP_FEATURES, &info->xdp_features);
+    (void)find(&answer.header, DEV_RX_METADATA, &info->xdp_rx_metadata);
+    (void)find(&answer.header, DEV_XSK_FEATURES, &info->xsk_features);
     if (find(&answer.header, DEV_ZERO_COPY_SEGMENTS, &segments))
-        facts->zero_copy_segments = (uint32_t)segments;
+        info->zero_copy_segments = (uint32_t)segments;
     return 0;
 }
 
@@ -188,7 +188,7 @@ int sv_netdev_queue_napi(const struct sv_netdev_family *family, int ifindex, uin
     put_number(&message, QUEUE_IFINDEX, (uint32_t)ifindex);
     put_number(&message, QUEUE_TYPE, QUEUE_TYPE_RX);
     put_number(&message, QUEUE_ID, queue);
-    int error = ask(family->fd, &message, &answer.header);
+    int error = transact(family->fd, &message, &answer.header);
     if (error == 0)
         (void)find(&answer.header, QUEUE_NAPI, &id);
     *napi = (uint32_t)id;
@@ -202,7 +202,7 @@ int sv_netdev_napi(const struct sv_netdev_family *family, uint32_t napi, struct 
     uint64_t defer = 0, ifindex;
     begin(&message, family->id, CMD_NAPI_GET);
     put_number(&message, NAPI_ID, napi);
-    int error = ask(family->fd, &message, &answer.header);
+    int error = transact(family->fd, &message, &answer.header);
     if (error != 0)
         return error;
     settings->ifindex = find(&answer.header, NAPI_IFINDEX, &ifindex) ? (int)ifindex : 0;
@@ -222,7 +222,7 @@ int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi, con
     put_number(&message, NAPI_DEFER_HARD_IRQS, settings->defer_hard_irqs);
     put(&message, NAPI_GRO_FLUSH_TIMEOUT, &settings->gro_flush_timeout_nanos,
         sizeof settings->gro_flush_timeout_nanos);
-    return ask(family->fd, &message, &answer.header);
+    return transact(family->fd, &message, &answer.header);
 }
 
 /*

@@ -41,7 +41,7 @@
 #define SV_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define SV_LIKELY(x) __builtin_expect(!!(x), 1)
 /* Two cache lines: the adjacent-line prefetcher makes pairs of lines bounce together. */
-#define SV_SEPARATE alignas(128)
+#define SV_CACHELINE_ALIGNED alignas(128)
 
 struct sv_device;
 struct sv_context;
@@ -157,13 +157,13 @@ static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
  */
 struct sv_channel {
     struct ibv_comp_channel ibv;
-    int tokens;                 /* an eventfd in semaphore mode */
-    _Atomic uint32_t armed;     /* number of armed completion queues */
+    int token_fd;                   /* an eventfd in semaphore mode */
+    _Atomic uint32_t armed;         /* number of armed completion queues */
     pthread_mutex_t mutex;
-    struct sv_cq *first;        /* completion queues with unread events */
-    struct sv_cq *last;
-    uint32_t pollers;           /* threads in ibv_get_cq_event() that poll the interface themselves */
-    uint32_t bare_events;       /* unread events without a token, which one of the pollers takes */
+    struct sv_cq *first_pending;    /* completion queues with unread events */
+    struct sv_cq *last_pending;
+    uint32_t pollers;               /* threads in ibv_get_cq_event() that poll the interface themselves */
+    uint32_t events_without_token;  /* unread events without a token, which one of the pollers takes */
     uint32_t idle_polls;         /* consecutive checks without an event */
 };
 
@@ -173,39 +173,39 @@ struct sv_cq {
     uint32_t mask;
     uint32_t capacity;
     struct sv_device *progress_device;  /* a poll moves the frames of this device; or NULL */
-    _Atomic bool receives;      /* receives complete here, so a poller waits for frames */
+    _Atomic bool has_receives;  /* receives complete here, so a poller waits for frames */
     bool single_threaded;
     bool ignore_overrun;
     _Atomic uint32_t users;
 
     /* The only cache line that both sides access all the time. The producers' own fields are on other lines. */
-    SV_SEPARATE _Atomic uint32_t produced;
+    SV_CACHELINE_ALIGNED _Atomic uint32_t produced;
 
-    SV_SEPARATE struct sv_spin produce_lock;
+    SV_CACHELINE_ALIGNED struct sv_spin produce_lock;
     uint32_t next;              /* the producers' copy of `produced`, which saves a fetch */
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
-    uint32_t steered;           /* number of ways in which rules lead to its receives */
+    uint32_t steering_rules;    /* number of ways in which rules lead to its receives */
     bool overrun;
     _Atomic uint64_t overruns;
 
-    SV_SEPARATE struct sv_spin consume_lock;
+    SV_CACHELINE_ALIGNED struct sv_spin consume_lock;
     _Atomic uint32_t consumed;
     uint32_t produced_seen;
     struct sv_cqe current;      /* the current completion of an extended poll */
 
     /* Completion events, guarded by the channel's mutex. */
-    SV_SEPARATE struct sv_cq *next_pending;
+    SV_CACHELINE_ALIGNED struct sv_cq *next_pending;
     uint32_t events_pending;
-    uint32_t events_got;
-    uint32_t async_events_got;  /* guarded by the context's async mutex */
+    uint32_t comp_events_reported;
+    uint32_t async_events_reported; /* guarded by the context's async mutex */
 };
 
 enum sv_arm { SV_ARM_NONE, SV_ARM_SOLICITED, SV_ARM_ANY };
 
 /* ---- queues ---- */
 
-enum sv_rq_state { SV_RQ_OFF, SV_RQ_POSTABLE, SV_RQ_ON, SV_RQ_ERROR };
+enum sv_rq_state { SV_RQ_RESET, SV_RQ_INIT, SV_RQ_READY, SV_RQ_ERROR };
 
 /* The receive side of a queue pair or a whole work queue. */
 struct sv_rq {
@@ -220,13 +220,13 @@ struct sv_rq {
     uint32_t number;
     bool reports_checksum;
     _Atomic uint32_t state;     /* enum sv_rq_state */
-    struct sv_wq *_Atomic large;    /* work queue for unsegmented GSO frames (receive_whole.c), or NULL */
+    struct sv_wq *_Atomic gso_wq;   /* work queue for unsegmented GSO frames (receive_whole.c), or NULL */
 
-    SV_SEPARATE struct sv_spin post_lock;
+    SV_CACHELINE_ALIGNED struct sv_spin post_lock;
     _Atomic uint32_t posted;
     struct sv_queue queue;
 
-    SV_SEPARATE struct sv_spin deliver_lock;
+    SV_CACHELINE_ALIGNED struct sv_spin deliver_lock;
     _Atomic uint32_t delivered; /* written with deliver_lock held, read without it as a hint */
     _Atomic uint32_t posted_seen;
     uint32_t fail_next;         /* injected completion status, or 0 */
@@ -247,7 +247,7 @@ struct sv_sq {
     uint32_t scratch_used;
     struct sv_steer_cache *cache;
     struct softverbs_queue_counters counters;
-    SV_SEPARATE struct sv_queue queue;
+    SV_CACHELINE_ALIGNED struct sv_queue queue;
 };
 
 struct sv_qp {
@@ -263,10 +263,10 @@ struct sv_qp {
     uint32_t port_num;
     uint32_t flows;             /* guarded by the device's mutex */
     struct ibv_qp_cap cap;
-    uint32_t async_events_got;
+    uint32_t async_events_reported;
     _Atomic uint32_t state;     /* enum ibv_qp_state */
-    SV_SEPARATE struct sv_sq sq;
-    SV_SEPARATE struct sv_rq rq;
+    SV_CACHELINE_ALIGNED struct sv_sq sq;
+    SV_CACHELINE_ALIGNED struct sv_rq rq;
 };
 
 struct sv_wq {
@@ -274,8 +274,8 @@ struct sv_wq {
     struct sv_wq *next;         /* on the device's list */
     struct sv_wq *prev;
     _Atomic uint32_t users;
-    uint32_t async_events_got;
-    SV_SEPARATE struct sv_rq rq;
+    uint32_t async_events_reported;
+    SV_CACHELINE_ALIGNED struct sv_rq rq;
 };
 
 struct sv_ind_table {
@@ -358,15 +358,15 @@ struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv
 struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 
 /* channel.c */
-void sv_channel_armed(struct sv_cq *cq);
-void sv_channel_steered(struct sv_cq *cq);
-void sv_channel_unsteered(struct sv_cq *cq);
-void sv_channel_disarmed(struct sv_cq *cq);
+void sv_channel_count_armed(struct sv_cq *cq);
+void sv_channel_rule_added(struct sv_cq *cq);
+void sv_channel_rule_removed(struct sv_cq *cq);
+void sv_channel_count_disarmed(struct sv_cq *cq);
 void sv_channel_notify(struct sv_cq *cq);
-void sv_channel_forget(struct sv_cq *cq);
-bool sv_token_take(int fd);
+void sv_channel_withdraw_events(struct sv_cq *cq);
+bool sv_token_try_wait(int fd);
 /* Returns true if the program has made the descriptor non-blocking. */
-bool sv_channel_polled(const struct sv_channel *channel);
+bool sv_channel_is_nonblocking(const struct sv_channel *channel);
 
 /* qp.c, qp_state.c */
 struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
@@ -411,7 +411,7 @@ int sv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values
 /* async.c */
 void sv_async_raise(struct sv_context *context, const struct ibv_async_event *event);
 void sv_async_raise_all(struct sv_device *device, enum ibv_event_type type);
-void sv_async_forget(struct sv_context *context, const void *element);
+void sv_async_withdraw_events(struct sv_context *context, const void *element);
 void sv_async_drain(struct sv_context *context);
 
 #endif

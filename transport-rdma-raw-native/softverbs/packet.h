@@ -22,7 +22,7 @@ enum { SV_PACKET_RESERVE_BYTES = 64 };
 struct sv_packet_segmenter {
     struct sv_gso gso;
     struct sv_gso_slot slots[SV_BURST];
-    uint8_t whole[SV_PACKET_RESERVE_BYTES + SV_GSO_MAX_BYTES];
+    uint8_t packet_buffer[SV_PACKET_RESERVE_BYTES + SV_GSO_MAX_BYTES];
 };
 
 struct sv_packet_ring {
@@ -32,8 +32,8 @@ struct sv_packet_ring {
     uint32_t frame_bytes;
     uint32_t frames;
     _Atomic uint32_t next;
-    bool listens;
-    bool broken;                    /* the socket has no ring; the next check creates one */
+    bool bound;
+    bool lacks_ring;                /* the socket has no ring; the next check creates one */
     bool seen_empty;                /* the ring was empty when its drops were last counted, with `next` at seen_next */
     uint32_t seen_next;
     struct sv_packet_segmenter *segmenter;
@@ -42,7 +42,7 @@ struct sv_packet_ring {
 /* Opens the socket and its ring. `filter` is an eBPF socket filter, or -1 to receive everything. */
 int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter);
 /* Starts to receive from this interface. Until then the kernel does not run the ring's filter. May be called again. */
-int sv_packet_ring_listen(struct sv_packet_ring *ring, int ifindex);
+int sv_packet_ring_bind(struct sv_packet_ring *ring, int ifindex);
 void sv_packet_ring_close(struct sv_packet_ring *ring);
 
 static inline struct tpacket2_hdr *sv_packet_slot(const struct sv_packet_ring *ring, uint32_t index)
@@ -130,9 +130,9 @@ struct sv_port_reservations {
 };
 
 /* Returns 0 or ENOMEM. If a port cannot be reserved, the rule is counted and the result is 0. */
-int sv_port_reservations_add(struct sv_port_reservations *all, const struct sv_rule_spec *spec);
-void sv_port_reservations_remove(struct sv_port_reservations *all, enum ibv_flow_attr_type type,
+int sv_port_reservations_add(struct sv_port_reservations *reservations, const struct sv_rule_spec *spec);
+void sv_port_reservations_remove(struct sv_port_reservations *reservations, enum ibv_flow_attr_type type,
                                  const union sv_key *mask, const struct sv_rule *rule);
-void sv_port_reservations_close(struct sv_port_reservations *all);
+void sv_port_reservations_close(struct sv_port_reservations *reservations);
 
 #endif

@@ -12,7 +12,7 @@
 enum { MAX_SEGMENTS = 1024 };
 
 /* Returns true if the type of segmentation fits the headers. In a tunnel it may be that of the inner ones. */
-static bool suits_headers(uint8_t type, struct sv_layout layout)
+static bool matches_headers(uint8_t type, struct sv_layout layout)
 {
     switch (type) {
     case VIRTIO_NET_HDR_GSO_TCPV4:
@@ -36,7 +36,7 @@ enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_
     struct sv_layout layout = sv_parse_headers(frame, length, &unused);
     bool partial = offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
     bool valid = offload->gso_size >= length / MAX_SEGMENTS && offload->gso_size > 0 && offload->hdr_len <= length &&
-                 suits_headers(offload->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN, layout) &&
+                 matches_headers(offload->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN, layout) &&
                  (!partial || offload->csum_start == layout.l4_offset);
     return valid ? SV_OFFLOAD_GSO : SV_OFFLOAD_MALFORMED;
 }

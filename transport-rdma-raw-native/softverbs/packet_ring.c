@@ -83,16 +83,16 @@ static bool replace_map(const struct sv_packet_ring *ring, int flags, int fd)
 }
 
 /* Maps empty slots. */
-static bool cover(const struct sv_packet_ring *ring)
+static bool map_empty_slots(const struct sv_packet_ring *ring)
 {
     return replace_map(ring, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-static bool uncover(const struct sv_packet_ring *ring)
+static bool map_ring(const struct sv_packet_ring *ring)
 {
     if (replace_map(ring, MAP_SHARED, ring->receiver.fd))
         return true;
-    cover(ring);
+    map_empty_slots(ring);
     return false;
 }
 
@@ -106,18 +106,18 @@ static struct tpacket_stats read_stats(const struct sv_packet_ring *ring)
 }
 
 /* Recreates the ring. Without memory, the next check of the ring retries. */
-static void make_anew(struct sv_packet_ring *ring)
+static void recreate_ring(struct sv_packet_ring *ring)
 {
-    if (!ring->broken && !cover(ring))
+    if (!ring->lacks_ring && !map_empty_slots(ring))
         return;
-    ring->broken = true;
+    ring->lacks_ring = true;
     if (set_ring(ring, 0) != 0) {       /* a child of fork() still has the old ring */
-        ring->broken = !uncover(ring);
+        ring->lacks_ring = !map_ring(ring);
         return;
     }
-    if (set_ring(ring, ring->frames) != 0 || !uncover(ring))
+    if (set_ring(ring, ring->frames) != 0 || !map_ring(ring))
         return;
-    ring->broken = false;
+    ring->lacks_ring = false;
     ring->seen_empty = false;
     atomic_store_explicit(&ring->next, 0, memory_order_relaxed);
 }
@@ -144,12 +144,12 @@ static void count_drops(struct sv_receiver *receiver)
         return;
     struct tpacket_stats stats = read_stats(ring);
     receiver->counters.wire_full += stats.tp_drops;
-    if (ring->broken) {
-        make_anew(ring);
+    if (ring->lacks_ring) {
+        recreate_ring(ring);
     } else if (has_stalled(ring, &stats)) {
         receiver->counters.wire_full--;         /* the stalling frame counts as gso_malformed instead */
         receiver->counters.gso_malformed++;
-        make_anew(ring);
+        recreate_ring(ring);
     }
 }
 
@@ -180,14 +180,14 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t fram
     return 0;
 }
 
-int sv_packet_ring_listen(struct sv_packet_ring *ring, int ifindex)
+int sv_packet_ring_bind(struct sv_packet_ring *ring, int ifindex)
 {
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex};
-    if (ring->listens)
+    if (ring->bound)
         return 0;
     if (bind(ring->receiver.fd, (struct sockaddr *)&address, sizeof address) != 0)
         return errno;
-    ring->listens = true;
+    ring->bound = true;
     return 0;
 }
 

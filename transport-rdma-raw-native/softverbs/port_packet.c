@@ -26,7 +26,7 @@ struct packet_port {
     struct sv_wire wire;
     struct sv_packet_ring ring;
     struct sv_packet_sender sender;
-    int ingress;        /* tc program that drops these frames before the kernel sees them; -1: port reservations */
+    int tc_link;        /* tc program that drops these frames before the kernel sees them; -1: port reservations */
     struct sv_port_reservations reservations;
 };
 
@@ -39,7 +39,7 @@ static unsigned drain(struct sv_wire *wire)
 /* ---- opening ---- */
 
 /* Returns the descriptor of the ring's filter, or -1 if the port has to work without eBPF. */
-static int steer(struct packet_port *port)
+static int open_steering(struct packet_port *port)
 {
     struct sv_wire *wire = &port->wire;
     if (sv_steering_open(&wire->steering, wire->device->mac, false) != 0)
@@ -47,8 +47,7 @@ static int steer(struct packet_port *port)
     int filter = sv_steering_load(wire->steering, SV_PROGRAM_FILTER);
     const char *quiet = getenv("SOFTVERBS_PACKET_QUIET");
     bool by_sockets = quiet != NULL && strcmp(quiet, "sockets") == 0;
-    port->ingress = filter < 0 || by_sockets ? -1
-            : sv_wire_put_tc(wire, SV_PROGRAM_TC);
+    port->tc_link = filter < 0 || by_sockets ? -1 : sv_wire_attach_tc(wire, SV_PROGRAM_TC);
     if (filter < 0) {
         sv_steering_close(wire->steering);
         wire->steering = NULL;
@@ -59,24 +58,24 @@ static int steer(struct packet_port *port)
 static int open_port(struct sv_wire *wire)
 {
     struct packet_port *port = (struct packet_port *)wire;
-    port->sender.fd = port->ingress = port->ring.receiver.fd = -1;
-    int filter = steer(port);
+    port->sender.fd = port->tc_link = port->ring.receiver.fd = -1;
+    int filter = open_steering(port);
     int error = sv_packet_ring_open(&port->ring, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
     if (filter >= 0)
         close(filter);
     if (error == 0)
-        error = sv_packet_ring_listen(&port->ring, wire->ifindex);
+        error = sv_packet_ring_bind(&port->ring, wire->ifindex);
     if (error == 0)
         error = sv_packet_sender_open(&port->sender, wire->ifindex);
-    wire->takes_whole = true;
+    wire->delivers_whole = true;
     return error != 0 ? error : sv_wire_add_receiver(wire, &port->ring.receiver);
 }
 
 static void detach(struct sv_wire *wire)
 {
     struct packet_port *port = (struct packet_port *)wire;
-    if (port->ingress >= 0)
-        close(port->ingress);
+    if (port->tc_link >= 0)
+        close(port->tc_link);
     sv_port_reservations_close(&port->reservations);
 }
 
@@ -101,7 +100,7 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *qp,
 static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct packet_port *port = device->port;
-    int error = port->ingress < 0 ? sv_port_reservations_add(&port->reservations, spec) : 0;
+    int error = port->tc_link < 0 ? sv_port_reservations_add(&port->reservations, spec) : 0;
     if (error != 0)
         return error;
     error = sv_wire_rule_added(device, spec, rule);

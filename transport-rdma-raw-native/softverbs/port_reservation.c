@@ -16,7 +16,7 @@ struct sv_port_reservation {
     union sv_key mask;
     union sv_key value;
     uint32_t rules;         /* number of rules with this match */
-    bool quiet;             /* all sockets that the match needs are open */
+    bool silences_kernel;   /* all sockets that the match needs are open */
     int ipv4;               /* sockets, or -1 */
     int ipv6;
 };
@@ -26,7 +26,7 @@ static bool names_a_port(const struct sv_headers *mask, const struct sv_headers 
     return mask->dst_port == 0xffff && (value->layers & (SV_LAYER_TCP | SV_LAYER_UDP)) != 0;
 }
 
-static bool whole_address(const uint8_t *mask, size_t bytes)
+static bool is_full_mask(const uint8_t *mask, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         if (mask[i] != 0xff)
@@ -58,7 +58,7 @@ static int open_silent(int family, const struct sockaddr *address, socklen_t byt
 static int open_ipv4(const struct sv_headers *mask, const struct sv_headers *value)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = value->dst_port};
-    if (whole_address(mask->dst_ip, 4))
+    if (is_full_mask(mask->dst_ip, 4))
         memcpy(&address.sin_addr, value->dst_ip, 4);
     return open_silent(AF_INET, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
 }
@@ -66,15 +66,15 @@ static int open_ipv4(const struct sv_headers *mask, const struct sv_headers *val
 static int open_ipv6(const struct sv_headers *mask, const struct sv_headers *value)
 {
     struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = value->dst_port};
-    if (whole_address(mask->dst_ip, 16))
+    if (is_full_mask(mask->dst_ip, 16))
         memcpy(&address.sin6_addr, value->dst_ip, 16);
     return open_silent(AF_INET6, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
 }
 
-static struct sv_port_reservation **find_reservation(struct sv_port_reservations *all, const union sv_key *mask,
-                                                     const union sv_key *value)
+static struct sv_port_reservation **find_reservation(struct sv_port_reservations *reservations,
+                                                     const union sv_key *mask, const union sv_key *value)
 {
-    struct sv_port_reservation **at = &all->first;
+    struct sv_port_reservation **at = &reservations->first;
     while (*at != NULL && (memcmp(&(*at)->mask, mask, sizeof *mask) != 0 ||
                            memcmp(&(*at)->value, value, sizeof *value) != 0))
         at = &(*at)->next;
@@ -82,7 +82,7 @@ static struct sv_port_reservation **find_reservation(struct sv_port_reservations
 }
 
 /* Returns true if the kernel lacks the protocol or the address, so that it does not answer. */
-static bool is_foreign(int error)
+static bool means_no_answer(int error)
 {
     return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
 }
@@ -91,34 +91,34 @@ static struct sv_port_reservation *new_reservation(const struct sv_rule_spec *sp
 {
     const struct sv_headers *mask = &spec->mask.outer;
     const struct sv_headers *value = &spec->value.outer;
-    struct sv_port_reservation *made = sv_alloc_zeroed(sizeof *made);
-    if (made == NULL)
+    struct sv_port_reservation *reservation = sv_alloc_zeroed(sizeof *reservation);
+    if (reservation == NULL)
         return NULL;
     bool ipv4 = names_a_port(mask, value) && !(value->layers & SV_LAYER_IPV6);
     bool ipv6 = names_a_port(mask, value) && !(value->layers & SV_LAYER_IPV4);
-    made->mask = spec->mask;
-    made->value = spec->value;
-    made->quiet = ipv4 || ipv6;
-    made->ipv4 = ipv4 ? open_ipv4(mask, value) : -1;
-    if (ipv4 && made->ipv4 < 0 && !is_foreign(errno))
-        made->quiet = false;
-    made->ipv6 = ipv6 ? open_ipv6(mask, value) : -1;
-    if (ipv6 && made->ipv6 < 0 && !is_foreign(errno))
-        made->quiet = false;
-    return made;
+    reservation->mask = spec->mask;
+    reservation->value = spec->value;
+    reservation->silences_kernel = ipv4 || ipv6;
+    reservation->ipv4 = ipv4 ? open_ipv4(mask, value) : -1;
+    if (ipv4 && reservation->ipv4 < 0 && !means_no_answer(errno))
+        reservation->silences_kernel = false;
+    reservation->ipv6 = ipv6 ? open_ipv6(mask, value) : -1;
+    if (ipv6 && reservation->ipv6 < 0 && !means_no_answer(errno))
+        reservation->silences_kernel = false;
+    return reservation;
 }
 
-int sv_port_reservations_add(struct sv_port_reservations *all, const struct sv_rule_spec *spec)
+int sv_port_reservations_add(struct sv_port_reservations *reservations, const struct sv_rule_spec *spec)
 {
-    if (spec->type != IBV_FLOW_ATTR_NORMAL || spec->continues)
+    if (spec->type != IBV_FLOW_ATTR_NORMAL || spec->dont_trap)
         return 0;
-    struct sv_port_reservation **at = find_reservation(all, &spec->mask, &spec->value);
+    struct sv_port_reservation **at = find_reservation(reservations, &spec->mask, &spec->value);
     if (*at == NULL)
         *at = new_reservation(spec);
     if (*at == NULL)
         return ENOMEM;
     (*at)->rules++;
-    all->kernel_visible += !(*at)->quiet;
+    reservations->kernel_visible += !(*at)->silences_kernel;
     return 0;
 }
 
@@ -131,28 +131,28 @@ static void free_reservation(struct sv_port_reservation *reservation)
     free(reservation);
 }
 
-void sv_port_reservations_remove(struct sv_port_reservations *all, enum ibv_flow_attr_type type,
+void sv_port_reservations_remove(struct sv_port_reservations *reservations, enum ibv_flow_attr_type type,
                                  const union sv_key *mask, const struct sv_rule *rule)
 {
-    if (type != IBV_FLOW_ATTR_NORMAL || rule->continues)
+    if (type != IBV_FLOW_ATTR_NORMAL || rule->dont_trap)
         return;
-    struct sv_port_reservation **at = find_reservation(all, mask, &rule->key);
+    struct sv_port_reservation **at = find_reservation(reservations, mask, &rule->key);
     struct sv_port_reservation *found = *at;
     if (found == NULL)
         return;
-    all->kernel_visible -= !found->quiet;
+    reservations->kernel_visible -= !found->silences_kernel;
     if (--found->rules > 0)
         return;
     *at = found->next;
     free_reservation(found);
 }
 
-void sv_port_reservations_close(struct sv_port_reservations *all)
+void sv_port_reservations_close(struct sv_port_reservations *reservations)
 {
-    while (all->first != NULL) {
-        struct sv_port_reservation *next = all->first->next;
-        free_reservation(all->first);
-        all->first = next;
+    while (reservations->first != NULL) {
+        struct sv_port_reservation *next = reservations->first->next;
+        free_reservation(reservations->first);
+        reservations->first = next;
     }
-    all->kernel_visible = 0;
+    reservations->kernel_visible = 0;
 }

@@ -41,7 +41,7 @@ static unsigned drain(struct sv_wire *wire)
         sv_xdp_queue_busy_poll(port->queue[i]);
         limit[i] = sv_xdp_queue_produced(port->queue[i]);
     }
-    unsigned total = port->copies.map == NULL ? 0 : sv_packet_ring_drain(&port->copies, wire->device);
+    unsigned total = port->copy_ring.map == NULL ? 0 : sv_packet_ring_drain(&port->copy_ring, wire->device);
     for (uint32_t i = 0; i < port->queues; i++)
         total += sv_xdp_queue_drain(port->queue[i], wire->device, limit[i]);
     return total;
@@ -53,17 +53,17 @@ static unsigned drain(struct sv_wire *wire)
 static void detach(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
-    sv_busy_poll_end(&port->busy_poll);
-    if (port->redirect >= 0)
-        close(port->redirect);
-    if (port->program >= 0)
-        close(port->program);
+    sv_busy_poll_restore(&port->busy_poll);
+    if (port->tc_link >= 0)
+        close(port->tc_link);
+    if (port->xdp_link >= 0)
+        close(port->xdp_link);
 }
 
 static void close_port(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
-    sv_packet_ring_close(&port->copies);
+    sv_packet_ring_close(&port->copy_ring);
     for (uint32_t i = 0; i < port->queues; i++) {
         sv_xdp_queue_close(port->queue[i]);
         free(port->queue[i]);
@@ -75,7 +75,7 @@ static void close_port(struct sv_wire *wire)
 /* ---- sending ---- */
 
 /* The interface has fewer send queues than before. Its first queue is used in any case. Returns the error to count. */
-static __attribute__((cold, noinline)) int send_queue_is_gone(struct xdp_port *port, uint32_t number, int error)
+static __attribute__((cold, noinline)) int reduce_send_queues(struct xdp_port *port, uint32_t number, int error)
 {
     uint32_t before = atomic_load(&port->send_queues);
     while (number > 0 && number < before &&
@@ -92,8 +92,8 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
     sv_connections_track(sv_steering_connections(wire->steering), frames, count);
     uint32_t number = sender->sender_number % atomic_load_explicit(&port->send_queues, memory_order_relaxed);
     unsigned sent = sv_xdp_queue_send(port->queue[number], frames, count, error);
-    if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&port->queue[number]->sends, memory_order_relaxed))
-        *error = send_queue_is_gone(port, number, *error);
+    if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&port->queue[number]->can_send, memory_order_relaxed))
+        *error = reduce_send_queues(port, number, *error);
     return sent;
 }
 
@@ -116,10 +116,10 @@ static SV_HOT unsigned send_by_packet_socket(struct sv_wire *wire, const struct 
 static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct xdp_port *port = device->port;
-    if (spec->continues || spec->type != IBV_FLOW_ATTR_NORMAL) {
+    if (spec->dont_trap || spec->type != IBV_FLOW_ATTR_NORMAL) {
         if (port->wire.brokered)
             return EOPNOTSUPP;      /* copies need packet sockets, which a broker does not hand out */
-        int error = sv_packet_ring_listen(&port->copies, port->wire.ifindex);
+        int error = sv_packet_ring_bind(&port->copy_ring, port->wire.ifindex);
         if (error != 0)
             return error;
     }
@@ -160,15 +160,15 @@ static int choose_mode(const struct sv_device *device, struct sv_xdp_choice *cho
 }
 
 /* A mode that could not be opened, and the reason. */
-struct refused {
+struct failure {
     const char *mode;
     char reason[SV_EXPLANATION_BYTES];
 };
 
-static void refuse(struct refused *refused, enum sv_xdp_port_mode mode, int error)
+static void record_failure(struct failure *failure, enum sv_xdp_port_mode mode, int error)
 {
-    refused->mode = sv_xdp_mode_name(mode);
-    snprintf(refused->reason, sizeof refused->reason, "%s",
+    failure->mode = sv_xdp_mode_name(mode);
+    snprintf(failure->reason, sizeof failure->reason, "%s",
              *sv_explanation() != '\0' ? sv_explanation() : strerror(error));
     (void)sv_explain(0, "%s", "");
 }
@@ -180,22 +180,22 @@ static void refuse(struct refused *refused, enum sv_xdp_port_mode mode, int erro
  * If a driver mode fails (because of its MTU, its memory, a broker's policy), the next mode is tried. If a process has
  * the interface (EBUSY), all of them fail. Mode tap works beside an XDP program of other software.
  */
-static int open_mode(struct sv_device *device, bool forced, enum sv_xdp_port_mode *mode, struct refused *refused)
+static int open_mode(struct sv_device *device, bool forced, enum sv_xdp_port_mode *mode, struct failure *failure)
 {
     int error;
     while ((error = sv_wire_port_open(device, &kinds[*mode])) != 0) {
         bool other_program = error == SV_XDP_OTHER_PROGRAM && *mode != SV_XDP_MODE_TAP;
         if (!other_program && (error == EBUSY || forced || *mode == SV_XDP_MODE_GENERIC || *mode == SV_XDP_MODE_TAP))
             break;
-        refuse(refused, *mode, error);
+        record_failure(failure, *mode, error);
         if (other_program && forced)
-            return sv_explain(EBUSY, "%s: SOFTVERBS_XDP_MODE=tap works beside it", refused->reason);
+            return sv_explain(EBUSY, "%s: SOFTVERBS_XDP_MODE=tap works beside it", failure->reason);
         *mode = other_program ? SV_XDP_MODE_TAP : *mode - 1;
     }
     if (error != 0 && *mode == SV_XDP_MODE_TAP && !forced) {
-        struct refused tap;
-        refuse(&tap, SV_XDP_MODE_TAP, error);
-        return sv_explain(EBUSY, "%s, and mode tap is not available beside it: %s", refused->reason, tap.reason);
+        struct failure tap;
+        record_failure(&tap, SV_XDP_MODE_TAP, error);
+        return sv_explain(EBUSY, "%s, and mode tap is not available beside it: %s", failure->reason, tap.reason);
     }
     return error;
 }
@@ -203,20 +203,20 @@ static int open_mode(struct sv_device *device, bool forced, enum sv_xdp_port_mod
 static int open_device(struct sv_device *device)
 {
     struct sv_xdp_choice choice;
-    struct refused refused = {.mode = ""};
+    struct failure failure = {.mode = ""};
     int error = choose_mode(device, &choice);
     enum sv_xdp_port_mode mode = choice.mode;
     if (error == 0)
-        error = open_mode(device, choice.forced, &mode, &refused);
+        error = open_mode(device, choice.forced, &mode, &failure);
     if (error != 0)
         return error;
-    const char *polled = ((const struct xdp_port *)device->port)->busy_poll.wanted ? " with busy polling" : "";
+    const char *busy_poll_text = ((const struct xdp_port *)device->port)->busy_poll.enabled ? " with busy polling" : "";
     if (mode == choice.mode)
-        snprintf(device->mode, sizeof device->mode, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode), polled,
-                 choice.why);
+        snprintf(device->mode, sizeof device->mode, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode), busy_poll_text,
+                 choice.reason);
     else
         snprintf(device->mode, sizeof device->mode, "AF_XDP in mode %s%s, because %s is not available: %s",
-                 sv_xdp_mode_name(mode), polled, refused.mode, refused.reason);
+                 sv_xdp_mode_name(mode), busy_poll_text, failure.mode, failure.reason);
     return 0;
 }
 

@@ -43,22 +43,22 @@ enum { SV_XDP_OTHER_PROGRAM = EEXIST };
 
 struct xdp_port {
     struct sv_wire wire;
-    struct sv_packet_ring copies;
-    int program;            /* the link that holds the XDP program on the interface */
-    int redirect;           /* the link of the tc program in tap mode, or -1 */
+    struct sv_packet_ring copy_ring;
+    int xdp_link;           /* the link that holds the XDP program on the interface */
+    int tc_link;            /* the link of the tc program in tap mode, or -1 */
     struct sv_tap tap;
     struct sv_packet_sender sender; /* used in tap mode */
     bool native;
     bool zero_copy;
-    bool partial;           /* see sv_xdp_partial() */
+    bool partial_checksums; /* see sv_xdp_partial_checksums() */
     struct sv_busy_poll busy_poll;
     uint32_t queues;
     /* Number of queues that also send, from the first on: an interface may have fewer send queues. */
     _Atomic uint32_t send_queues;
     struct sv_xdp_queue *queue[MAX_QUEUES];
-    struct sv_broker_layout handed; /* layout of the queues that a broker has made */
-    int broker_memory;              /* their memory until they are open, or -1 */
-    int socket[SV_STEER_SOCKETS * MAX_QUEUES];      /* sockets of a broker that no queue has yet, or -1 */
+    struct sv_broker_layout broker_layout;  /* layout of the queues that a broker has made */
+    int broker_memory;                      /* their memory until they are open, or -1 */
+    int broker_sockets[SV_STEER_SOCKETS * MAX_QUEUES];  /* sockets of a broker that no queue has yet, or -1 */
 };
 
 /* Returns the mode of a port. */

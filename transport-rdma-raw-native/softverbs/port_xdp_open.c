@@ -13,7 +13,7 @@ enum { COPY_FRAMES = 1024 };
 
 /* ---- queues ---- */
 
-static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, uint32_t number, bool untold)
+static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, uint32_t number, bool existence_unknown)
 {
     const struct sv_wire *wire = &port->wire;
     return (struct sv_xdp_queue_config){
@@ -22,34 +22,34 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
         .number = number,
         .mtu = atomic_load(&wire->device->mtu),
         .zero_copy = port->zero_copy,
-        .partial = port->partial,
+        .partial_checksums = port->partial_checksums,
         .gso_frames = wire->gso_frames,
-        .is_unreported = untold,
+        .existence_unknown = existence_unknown,
     };
 }
 
 static struct sv_xdp_broker_sockets take_broker_sockets(struct xdp_port *port, uint32_t number)
 {
-    int *sockets = &port->socket[SV_STEER_SOCKETS * number];
-    struct sv_xdp_broker_sockets handed = {.layout = &port->handed, .main_socket = sockets[0], .syn_socket = sockets[1],
-                                   .memory = port->broker_memory};
+    int *sockets = &port->broker_sockets[SV_STEER_SOCKETS * number];
+    struct sv_xdp_broker_sockets broker_sockets = {.layout = &port->broker_layout, .main_socket = sockets[0],
+                                                   .syn_socket = sockets[1], .memory = port->broker_memory};
     sockets[0] = sockets[1] = -1;
-    return handed;
+    return broker_sockets;
 }
 
-static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
+static int open_queue(struct xdp_port *port, uint32_t number, bool existence_unknown)
 {
     struct sv_wire *wire = &port->wire;
-    if (wire->brokered && number >= port->handed.queues)
+    if (wire->brokered && number >= port->broker_layout.queues)
         return EINVAL;      /* as for a queue that does not exist */
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
-    struct sv_xdp_queue_config config = queue_config_of(port, number, untold);
-    struct sv_xdp_broker_sockets handed;
+    struct sv_xdp_queue_config config = queue_config_of(port, number, existence_unknown);
+    struct sv_xdp_broker_sockets broker_sockets;
     if (wire->brokered) {
-        handed = take_broker_sockets(port, number);
-        config.handed = &handed;
+        broker_sockets = take_broker_sockets(port, number);
+        config.broker_sockets = &broker_sockets;
     }
     int error = sv_xdp_queue_open(queue, &config);
     if (error != 0) {
@@ -57,16 +57,16 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool untold)
         return error;
     }
     port->queue[port->queues++] = queue;
-    if (atomic_load(&queue->sends) && atomic_load(&port->send_queues) == number)
+    if (atomic_load(&queue->can_send) && atomic_load(&port->send_queues) == number)
         atomic_store(&port->send_queues, number + 1);
     wire->max_mtu = sv_xdp_queue_max_mtu(queue);
-    sv_steering_set_longest_syn(wire->steering, wire->max_mtu + SV_MAX_OVERHEAD);
+    sv_steering_set_max_syn_bytes(wire->steering, wire->max_mtu + SV_MAX_OVERHEAD);
     if (!wire->brokered)
         error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
     sv_steering_set_queues(wire->steering, port->queues);
     if (error == 0)
         error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number, port->native);
-    queue->busy_poll = port->busy_poll.wanted;
+    queue->busy_poll = port->busy_poll.enabled;
     if (error == 0)
         error = sv_wire_add_receiver(wire, &queue->main.receiver);
     return error != 0 ? error : sv_wire_add_receiver(wire, &queue->syns.receiver);
@@ -112,18 +112,18 @@ static int check_no_more_queues(struct xdp_port *port)
  */
 static int open_queues(struct xdp_port *port)
 {
-    uint32_t receiving = 0;
-    bool told = sv_xdp_receive_queues(&port->wire, &receiving) == 0;
-    if (told && receiving > MAX_QUEUES)
+    uint32_t receive_queues = 0;
+    bool reported = sv_xdp_receive_queues(&port->wire, &receive_queues) == 0;
+    if (reported && receive_queues > MAX_QUEUES)
         return too_many_queues(&port->wire);
     /* Queues are added to the TAP interface as needed. */
     bool tap = port->tap.ifindex != 0;
-    for (uint32_t i = port->queues; i < MAX_QUEUES && !(tap && told && i > 0 && i >= receiving); i++) {
+    for (uint32_t i = port->queues; i < MAX_QUEUES && !(tap && reported && i > 0 && i >= receive_queues); i++) {
         int error = tap && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
-            error = open_queue(port, i, !told);
+            error = open_queue(port, i, !reported);
         /* Under a low memlock limit no memory may be left to try a queue that does not exist. */
-        if (i > 0 && (error == EINVAL || (error == ENOMEM && told && receiving > 0 && i >= receiving))) {
+        if (i > 0 && (error == EINVAL || (error == ENOMEM && reported && receive_queues > 0 && i >= receive_queues))) {
             if (tap)
                 sv_tap_remove_queue(&port->tap);
             return 0;
@@ -134,33 +134,33 @@ static int open_queues(struct xdp_port *port)
         if (error != 0)
             return error;
     }
-    return told ? 0 : check_no_more_queues(port);
+    return reported ? 0 : check_no_more_queues(port);
 }
 
 /*
  * virtio_net starts additional queues for a program, a pair for each processor, and its host sends frames to all of
  * them (virtnet_xdp_set() of Linux). Without the program these queues no longer exist, and virtnet_xsk_pool_disable()
  * keeps their zero-copy memory although it is freed. The next program on the interface then stops the kernel (seen on
- * 7.3.4). A killed process cannot choose the order in which its objects end. `before` is the number of queues without a
- * program, 0 if unknown.
+ * 7.3.4). A killed process cannot choose the order in which its objects end. `queues_before` is the number of queues
+ * without a program, 0 if unknown.
  */
-static int check_zero_copy_ends(const struct xdp_port *port, uint32_t before)
+static int check_zero_copy_safe(const struct xdp_port *port, uint32_t queues_before)
 {
     const char *netdev = port->wire.netdev;
     uint32_t now = 0;
-    if (!port->zero_copy || sv_xdp_receive_queues(&port->wire, &now) != 0 || before == 0 || now <= before)
+    if (!port->zero_copy || sv_xdp_receive_queues(&port->wire, &now) != 0 || queues_before == 0 || now <= queues_before)
         return 0;
     return sv_explain(EOPNOTSUPP, "zero copy is not safe on '%s': it has %u receive queues, and %u more with an XDP "
                       "program. Use ethtool -L %s combined with the maximum that ethtool -l shows, or "
-                      "SOFTVERBS_XDP_MODE=native", netdev, before, now - before, netdev);
+                      "SOFTVERBS_XDP_MODE=native", netdev, queues_before, now - queues_before, netdev);
 }
 
 /* No frame is taken before there is a rule. */
 static int open_queues_of_program(struct xdp_port *port)
 {
     uint32_t now = 0;
-    bool told = sv_xdp_receive_queues(&port->wire, &now) == 0;
-    return port->native && told && now > port->queues ? open_queues(port) : 0;
+    bool reported = sv_xdp_receive_queues(&port->wire, &now) == 0;
+    return port->native && reported && now > port->queues ? open_queues(port) : 0;
 }
 
 static int open_copies(struct xdp_port *port)
@@ -171,9 +171,9 @@ static int open_copies(struct xdp_port *port)
         return -filter;
     if (filter < 0)
         return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
-    int error = sv_packet_ring_open(&port->copies, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
+    int error = sv_packet_ring_open(&port->copy_ring, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
     close(filter);
-    return error != 0 ? error : sv_wire_add_receiver(wire, &port->copies.receiver);
+    return error != 0 ? error : sv_wire_add_receiver(wire, &port->copy_ring.receiver);
 }
 
 /*
@@ -182,13 +182,13 @@ static int open_copies(struct xdp_port *port)
 static int attach_tap_mode(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
-    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_GENERIC);
-    if (port->program < 0)
-        return sv_explain(-port->program, "the XDP program can't be attached to '%s'", port->tap.name);
+    port->xdp_link = sv_steering_attach(wire->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_GENERIC);
+    if (port->xdp_link < 0)
+        return sv_explain(-port->xdp_link, "the XDP program can't be attached to '%s'", port->tap.name);
     sv_steering_redirect_to(wire->steering, port->tap.ifindex);
-    port->redirect = sv_wire_put_tc(wire, SV_PROGRAM_REDIRECT);
-    if (port->redirect < 0)
-        return sv_explain(-port->redirect, "the tc program can't be attached to '%s': SOFTVERBS_XDP_MODE=tap needs "
+    port->tc_link = sv_wire_attach_tc(wire, SV_PROGRAM_REDIRECT);
+    if (port->tc_link < 0)
+        return sv_explain(-port->tc_link, "the tc program can't be attached to '%s': SOFTVERBS_XDP_MODE=tap needs "
                           "Linux 6.6", wire->netdev);
     return 0;
 }
@@ -237,10 +237,10 @@ static int attach_program(struct xdp_port *port)
         return attach_tap_mode(port);
     bool jumbo = sv_xdp_is_jumbo(atomic_load(&wire->device->mtu));
     enum sv_xdp_mode mode = !port->native ? SV_XDP_GENERIC : jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
-    port->program = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, mode);
-    if (port->program >= 0)
+    port->xdp_link = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, mode);
+    if (port->xdp_link >= 0)
         return 0;
-    int error = -port->program;
+    int error = -port->xdp_link;
     if (error == EBUSY || error == EEXIST)
         return explain_busy(wire);
     if (error == EPERM)
@@ -252,7 +252,7 @@ static int attach_program(struct xdp_port *port)
                       named ? sv_xdp_mode_name(sv_xdp_mode_of(wire)) : "");
 }
 
-static int take_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
+static int apply_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
 {
     if (mode == SV_XDP_MODE_TAP)
         return sv_tap_open(&port->tap);
@@ -272,13 +272,13 @@ static int take_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
  * Refuses interfaces that hide VLAN tags. A rule without a VLAN would take frames of all VLANs and break their
  * isolation, and answers would leave untagged. In tap mode the tc program sees tags in either form.
  */
-static int check_tags(const struct xdp_port *port)
+static int check_vlan_tags(const struct xdp_port *port)
 {
     const struct sv_wire *wire = &port->wire;
     const char *consent = getenv("SOFTVERBS_XDP_RXVLAN");
-    if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_tags(wire))
+    if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_vlan_tags(wire))
         return 0;
-    if (sv_xdp_is_above(wire))
+    if (sv_xdp_is_stacked(wire))
         return sv_explain(EOPNOTSUPP, "'%s' is stacked on another interface, and the kernel removes VLAN tags before "
                           "XDP sees the frames, so frames of VLANs would look untagged: use SOFTVERBS_XDP_MODE=tap, "
                           "or, if no tagged frames arrive, SOFTVERBS_XDP_RXVLAN=allow",
@@ -295,26 +295,26 @@ static int check_tags(const struct xdp_port *port)
 static void check_large_frames(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
-    wire->takes_whole = wire->gso_frames && port->queue[0]->multi_buffer;
-    if (!wire->gso_frames || port->queue[0]->multi_buffer || wire->large < 0)
+    wire->delivers_whole = wire->gso_frames && port->queue[0]->multi_buffer;
+    if (!wire->gso_frames || port->queue[0]->multi_buffer || wire->large_send_fd < 0)
         return;
-    close(wire->large);
-    wire->large = -1;
+    close(wire->large_send_fd);
+    wire->large_send_fd = -1;
 }
 
-static enum sv_xdp_place place_of(const struct xdp_port *port)
+static enum sv_xdp_hook hook_of(const struct xdp_port *port)
 {
-    return port->tap.ifindex != 0 ? SV_XDP_AT_TC : port->native ? SV_XDP_AT_DRIVER : SV_XDP_AT_STACK;
+    return port->tap.ifindex != 0 ? SV_XDP_HOOK_TC : port->native ? SV_XDP_HOOK_DRIVER : SV_XDP_HOOK_GENERIC;
 }
 
 /* The program is on the interface when the broker answers. It takes no frame before there is a rule. */
-static int open_by_broker(struct xdp_port *port)
+static int open_through_broker(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
     int fds[SV_BROKER_MAX_FDS];
-    uint32_t receiving = 0;
-    bool told = sv_xdp_receive_queues(wire, &receiving) == 0 && receiving > 0;
-    if (told && receiving > MAX_QUEUES)
+    uint32_t receive_queues = 0;
+    bool reported = sv_xdp_receive_queues(wire, &receive_queues) == 0 && receive_queues > 0;
+    if (reported && receive_queues > MAX_QUEUES)
         return too_many_queues(wire);
     struct sv_broker_open wanted = {
         .mode = port->zero_copy ? SV_BROKER_ZERO_COPY : port->native ? SV_BROKER_NATIVE : SV_BROKER_GENERIC,
@@ -322,28 +322,29 @@ static int open_by_broker(struct xdp_port *port)
         .multi_buffer = wire->gso_frames,
     };
     memcpy(wanted.netdev, wire->netdev, sizeof wanted.netdev);
-    int error = sv_broker_open(&wire->broker, &wanted, wire->ifindex, fds, &port->handed);
+    int error = sv_broker_open(&wire->broker, &wanted, wire->ifindex, fds, &port->broker_layout);
     if (error != 0)
         return error;
-    port->program = fds[SV_BROKER_LINK];
+    port->xdp_link = fds[SV_BROKER_LINK];
     port->broker_memory = fds[SV_BROKER_MEMORY];
-    memcpy(port->socket, fds + SV_BROKER_SOCKETS, SV_STEER_SOCKETS * port->handed.queues * sizeof fds[0]);
+    memcpy(port->broker_sockets, fds + SV_BROKER_SOCKETS,
+           SV_STEER_SOCKETS * port->broker_layout.queues * sizeof fds[0]);
     return sv_steering_adopt(&wire->steering, fds + SV_BROKER_MAPS);
 }
 
 static int open_steering(struct xdp_port *port)
 {
     struct sv_wire *wire = &port->wire;
-    return wire->brokered ? open_by_broker(port) : sv_steering_open(&wire->steering, wire->device->mac, true);
+    return wire->brokered ? open_through_broker(port) : sv_steering_open(&wire->steering, wire->device->mac, true);
 }
 
 /* Closes the sockets that no queue has used, after an error. */
 static void close_broker_sockets(struct xdp_port *port)
 {
-    for (uint32_t i = 0; i < SV_STEER_SOCKETS * port->handed.queues; i++) {
-        if (port->socket[i] >= 0)
-            close(port->socket[i]);
-        port->socket[i] = -1;
+    for (uint32_t i = 0; i < SV_STEER_SOCKETS * port->broker_layout.queues; i++) {
+        if (port->broker_sockets[i] >= 0)
+            close(port->broker_sockets[i]);
+        port->broker_sockets[i] = -1;
     }
     if (port->broker_memory >= 0)
         close(port->broker_memory);
@@ -365,44 +366,44 @@ static int attach_early(struct xdp_port *port)
 int sv_xdp_port_open(struct sv_wire *wire)
 {
     struct xdp_port *port = (struct xdp_port *)wire;
-    uint32_t before = 0;
-    port->program = port->redirect = port->copies.receiver.fd = port->sender.fd = port->broker_memory = -1;
+    uint32_t queues_before = 0;
+    port->xdp_link = port->tc_link = port->copy_ring.receiver.fd = port->sender.fd = port->broker_memory = -1;
     int error = sv_busy_poll_init(&port->busy_poll, wire->netdev, wire->ifindex);
     if (error == 0)
-        error = take_mode(port, sv_xdp_mode_of(wire));
+        error = apply_mode(port, sv_xdp_mode_of(wire));
     bool tap = port->tap.ifindex != 0;
     if (error == 0)
-        error = tap ? sv_packet_sender_open(&port->sender, wire->ifindex) : sv_guard_take(wire);
+        error = tap ? sv_packet_sender_open(&port->sender, wire->ifindex) : sv_guard_reserve(wire);
     if (error == 0 && !tap && !wire->brokered)
         error = check_program(wire);
     if (error == 0)
-        error = check_tags(port);
+        error = check_vlan_tags(port);
     if (error == 0)
-        error = sv_xdp_partial(wire, place_of(port), &port->partial);
+        error = sv_xdp_partial_checksums(wire, hook_of(port), &port->partial_checksums);
     /*
      * A driver with its own XDP segments in software. A tc program also sees frames that the kernel has merged (GRO).
      */
-    wire->gso_frames = !port->native && (port->partial || tap);
-    /* After the guard is taken: before, the program of the previous user may still be attached. */
-    (void)sv_xdp_receive_queues(wire, &before);
+    wire->gso_frames = !port->native && (port->partial_checksums || tap);
+    /* After the interface is reserved: before, the program of the previous user may still be attached. */
+    (void)sv_xdp_receive_queues(wire, &queues_before);
     if (error == 0)
         error = open_steering(port);
-    if (error == 0 && port->busy_poll.wanted)
+    if (error == 0 && port->busy_poll.enabled)
         error = attach_early(port);
-    if (error == 0 && port->program >= 0)
-        error = check_zero_copy_ends(port, before);
+    if (error == 0 && port->xdp_link >= 0)
+        error = check_zero_copy_safe(port, queues_before);
     if (error == 0)
         error = open_queues(port);
     if (error == 0 && !wire->brokered)
         error = open_copies(port);
     if (error == 0) {
         check_large_frames(port);
-        sv_wire_mtu_known(wire);
+        sv_wire_apply_mtu(wire);
     }
-    if (error == 0 && port->program < 0)
+    if (error == 0 && port->xdp_link < 0)
         error = attach_program(port);
     if (error == 0)
-        error = check_zero_copy_ends(port, before);
+        error = check_zero_copy_safe(port, queues_before);
     if (error == 0)
         error = open_queues_of_program(port);
     if (error == 0 && !tap && atomic_load(&port->send_queues) == 0)

@@ -90,7 +90,7 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
         return ENOMEM;
     qp->rq.pd = (struct sv_pd *)attr->pd;
     qp->rq.cq = (struct sv_cq *)attr->recv_cq;
-    atomic_store_explicit(&qp->rq.cq->receives, true, memory_order_relaxed);
+    atomic_store_explicit(&qp->rq.cq->has_receives, true, memory_order_relaxed);
     qp->rq.qp = qp;
     qp->rq.reports_checksum = true;
     qp->cap = (struct ibv_qp_cap){.max_send_wr = sq->size, .max_recv_wr = qp->rq.size, .max_send_sge = sq->max_sge,
@@ -102,7 +102,7 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
     return 0;
 }
 
-static void release_qp(struct sv_qp *qp)
+static void free_qp(struct sv_qp *qp)
 {
     sv_rq_destroy(&qp->rq);
     free(qp->sq.queue.wr_ids);
@@ -116,7 +116,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 {
     struct sv_device *device = sv_device_of(context);
     bool rss = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
-    int error = sv_fault(device, SOFTVERBS_CALL_CREATE_QP);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_QP);
     if (error == 0)
         error = check_common(device, context, attr);
     if (error == 0)
@@ -137,7 +137,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
     pthread_cond_init(&qp->ibv.cond, NULL);
     error = rss ? init_rss(qp, attr) : init_plain(qp, attr);
     if (error != 0) {
-        release_qp(qp);
+        free_qp(qp);
         return sv_fail(error);
     }
     atomic_fetch_add(&((struct sv_pd *)attr->pd)->users, 1);
@@ -176,7 +176,7 @@ static void count_unpolled(struct sv_device *device, uint32_t frames)
 
 static void drop_references(struct sv_qp *qp)
 {
-    sv_whole_forget(&qp->rq);
+    sv_whole_detach(&qp->rq);
     if (qp->ind_table != NULL) {
         atomic_fetch_sub(&qp->ind_table->users, 1);
     } else {
@@ -195,21 +195,21 @@ SV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
-    int error = sv_fault(device, SOFTVERBS_CALL_DESTROY_QP);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_DESTROY_QP);
     if (error == 0)
         error = sv_device_remove_qp(device, qp);
     if (error != 0)
         return error;
 
-    sv_async_forget(sv_context_of(ibqp->context), qp);
+    sv_async_withdraw_events(sv_context_of(ibqp->context), qp);
     pthread_mutex_lock(&ibqp->mutex);
-    while (ibqp->events_completed != qp->async_events_got)
+    while (ibqp->events_completed != qp->async_events_reported)
         pthread_cond_wait(&ibqp->cond, &ibqp->mutex);
     pthread_mutex_unlock(&ibqp->mutex);
     drop_references(qp);
     pthread_mutex_destroy(&ibqp->mutex);
     pthread_cond_destroy(&ibqp->cond);
-    release_qp(qp);
+    free_qp(qp);
     return 0;
 }
 

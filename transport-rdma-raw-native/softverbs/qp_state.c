@@ -72,8 +72,9 @@ static void reset(struct sv_qp *qp)
 static void apply_locked(struct sv_qp *qp, enum ibv_qp_state to)
 {
     static const enum sv_rq_state rq_states[] = {
-        [IBV_QPS_RESET] = SV_RQ_OFF, [IBV_QPS_INIT] = SV_RQ_POSTABLE, [IBV_QPS_RTR] = SV_RQ_ON,
-        [IBV_QPS_RTS] = SV_RQ_ON, [IBV_QPS_SQD] = SV_RQ_ON, [IBV_QPS_SQE] = SV_RQ_ON, [IBV_QPS_ERR] = SV_RQ_ERROR,
+        [IBV_QPS_RESET] = SV_RQ_RESET, [IBV_QPS_INIT] = SV_RQ_INIT, [IBV_QPS_RTR] = SV_RQ_READY,
+        [IBV_QPS_RTS] = SV_RQ_READY, [IBV_QPS_SQD] = SV_RQ_READY, [IBV_QPS_SQE] = SV_RQ_READY,
+        [IBV_QPS_ERR] = SV_RQ_ERROR,
     };
     if (to == IBV_QPS_RESET)
         reset(qp);
@@ -118,7 +119,7 @@ SV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
-    int error = sv_fault(device, SOFTVERBS_CALL_MODIFY_QP);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_MODIFY_QP);
     if (error == 0 && atomic_load(&device->failed))
         error = EIO;
     if (error != 0)
@@ -134,7 +135,7 @@ SV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 SV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
-    int error = sv_fault(qp->device, SOFTVERBS_CALL_QUERY_QP);
+    int error = sv_injected_error(qp->device, SOFTVERBS_CALL_QUERY_QP);
     if (error != 0)
         return error;
     if (qp->ind_table != NULL)

@@ -20,14 +20,14 @@ static void count_queues(const struct sv_netdev_family *family, int ifindex, str
         interface->receive_queues++;
         interface->queues_with_napi += napi != 0;
         interface->left_deferring += napi != 0 && sv_netdev_napi(family, napi, &settings) == 0 &&
-                                     sv_busy_poll_is_left(&settings);
+                                     sv_busy_poll_is_leftover(&settings);
     }
 }
 
 SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_interface *interface)
 {
     struct sv_netdev_family family;
-    struct sv_netdev_info facts;
+    struct sv_netdev_info info;
     char version[SV_XDP_DRIVER_BYTES];
     memset(interface, 0, sizeof *interface);
     int ifindex = (int)if_nametoindex(netdev);
@@ -36,12 +36,12 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
     sv_xdp_driver(netdev, interface->driver, version);
     if (sv_netdev_open(&family) != 0)
         return 0;
-    if (sv_netdev_info(&family, ifindex, &facts) == 0) {
+    if (sv_netdev_info(&family, ifindex, &info) == 0) {
         interface->told = 1;
-        interface->xdp_features = facts.xdp_features;
-        interface->xdp_rx_metadata = facts.xdp_rx_metadata;
-        interface->xsk_features = facts.xsk_features;
-        interface->zero_copy_segments = facts.zero_copy_segments;
+        interface->xdp_features = info.xdp_features;
+        interface->xdp_rx_metadata = info.xdp_rx_metadata;
+        interface->xsk_features = info.xsk_features;
+        interface->zero_copy_segments = info.zero_copy_segments;
         interface->napi_by_frame = !sv_netdev_has_napi_settings(&family);
         count_queues(&family, ifindex, interface);
     }

@@ -34,7 +34,7 @@ struct sv_receiver {
 int sv_receiver_init(struct sv_receiver *receiver, void (*count_drops)(struct sv_receiver *receiver));
 void sv_receiver_close(struct sv_receiver *receiver);
 /* Takes the lock unless another thread drains this receiver. */
-static inline bool sv_receiver_try(struct sv_receiver *receiver)
+static inline bool sv_receiver_trylock(struct sv_receiver *receiver)
 {
     return atomic_exchange_explicit(&receiver->lock.held, 1, memory_order_acquire) == 0;
 }
@@ -89,8 +89,8 @@ enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, str
                                                const struct sv_whole *whole);
 enum { SV_WHOLE_COST = SV_BURST / 4 };
 
-int sv_whole_set(struct sv_rq *rq, struct ibv_wq *large);
+int sv_whole_attach(struct sv_rq *rq, struct ibv_wq *gso_wq);
 /* Detaches the queue for GSO frames when `rq` is destroyed. No rule steers frames to `rq` any more. */
-void sv_whole_forget(struct sv_rq *rq);
+void sv_whole_detach(struct sv_rq *rq);
 
 #endif

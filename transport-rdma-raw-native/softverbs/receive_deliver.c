@@ -26,7 +26,7 @@ static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *
 }
 
 /* Returns the status that a test has injected for the next receive: see fault.c. */
-static enum ibv_wc_status take_injected(struct sv_rq *rq)
+static enum ibv_wc_status consume_injected_status(struct sv_rq *rq)
 {
     enum ibv_wc_status status = (enum ibv_wc_status)rq->fail_next;
     rq->fail_next = 0;
@@ -37,7 +37,7 @@ static enum ibv_wc_status take_injected(struct sv_rq *rq)
 static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
 {
     if (SV_UNLIKELY(rq->fail_next != 0))
-        return take_injected(rq);
+        return consume_injected_status(rq);
     enum ibv_wc_status status;
     if (SV_LIKELY(wqe[0].length >= frame->length)) {
         uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, wqe[0].lkey, wqe[0].addr, frame->length,
@@ -77,7 +77,7 @@ static void enter_error(struct sv_rq *rq, bool overrun)
 }
 
 /* Returns how many of `count` frames the posted receives can hold. Reads the poster's index only if necessary. */
-static inline unsigned receives_for(struct sv_rq *rq, unsigned count)
+static inline unsigned available_receives(struct sv_rq *rq, unsigned count)
 {
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
     uint32_t available = atomic_load_explicit(&rq->posted_seen, memory_order_relaxed) - delivered;
@@ -92,9 +92,9 @@ static inline unsigned receives_for(struct sv_rq *rq, unsigned count)
 static inline void prefetch_ahead(const struct sv_rq *rq, uint32_t posted, uint32_t delivered, const struct sv_cq *cq,
                                   uint32_t produced)
 {
-    if (delivered % SV_PER_LINE == 0 && posted - delivered > SV_PREFETCH_REQUESTS)
+    if (delivered % SV_ENTRIES_PER_LINE == 0 && posted - delivered > SV_PREFETCH_REQUESTS)
         __builtin_prefetch(sv_rq_wqe(rq, delivered + SV_PREFETCH_REQUESTS));
-    if (produced % SV_PER_LINE == 0)
+    if (produced % SV_ENTRIES_PER_LINE == 0)
         sv_prefetch_write(&cq->ring[(produced + SV_PREFETCH_COMPLETIONS) & cq->mask]);
 }
 
@@ -105,8 +105,8 @@ static inline bool stops_queue(enum ibv_wc_status status)
 }
 
 /* Delivers up to `count` frames; returns the number of work requests used. Sets *error if the last one stops it. */
-static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
-                                    const uint32_t *tags, unsigned count, bool *error, bool *overrun)
+static inline unsigned deliver_frames(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes,
+                                      const uint32_t *tags, unsigned count, bool *error, bool *overrun)
 {
     struct sv_cq *cq = rq->cq;
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
@@ -144,9 +144,9 @@ static inline unsigned deliver_some(struct sv_rq *rq, const struct sv_frame *fra
     atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);
     rq->counters.frames += i - failed;
     rq->counters.bytes += bytes;
-    bool awaited = sv_cq_publish(cq, produced, failed > 0);
+    bool must_notify = sv_cq_publish(cq, produced, failed > 0);
     sv_spin_unlock(&cq->produce_lock);
-    if (SV_UNLIKELY(awaited))
+    if (SV_UNLIKELY(must_notify))
         sv_channel_notify(cq);
     return i;
 }
@@ -160,7 +160,7 @@ static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t
     struct sv_cq *cq = rq->cq;
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
     bool good = status == IBV_WC_SUCCESS;
-    bool awaited = false;
+    bool must_notify = false;
     sv_spin_lock(&cq->produce_lock);
     uint32_t produced = sv_cq_produced(cq);
     struct sv_cqe *cqe = sv_cq_slot(cq, produced);
@@ -170,13 +170,13 @@ static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t
         atomic_store_explicit(&rq->delivered, delivered + 1, memory_order_relaxed);
         rq->counters.frames += good;
         rq->counters.bytes += good ? length : 0;
-        awaited = sv_cq_publish(cq, produced + 1, !good);
+        must_notify = sv_cq_publish(cq, produced + 1, !good);
     } else {
         sv_cq_overrun(cq);
         rq->counters.cq_overruns++;
     }
     sv_spin_unlock(&cq->produce_lock);
-    if (SV_UNLIKELY(awaited))
+    if (SV_UNLIKELY(must_notify))
         sv_channel_notify(cq);
     return cqe != NULL;
 }
@@ -185,7 +185,7 @@ static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t
  * Returns true if the next receive suits the frame: it is long enough, and the frame fills at least half of it.
  * Otherwise a receiver would use much more memory than it has data.
  */
-static bool suits(const struct ibv_sge *element, uint32_t length)
+static bool fits_receive(const struct ibv_sge *element, uint32_t length)
 {
     return length <= element->length && length >= element->length / 2;
 }
@@ -195,7 +195,7 @@ static enum ibv_wc_status fill_whole(struct sv_rq *rq, const struct ibv_sge *ele
                                      bool *lost)
 {
     if (SV_UNLIKELY(rq->fail_next != 0))
-        return take_injected(rq);
+        return consume_injected_status(rq);
     uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, whole->length,
                                   IBV_ACCESS_LOCAL_WRITE);
     rq->counters.protection_errors += to == NULL;
@@ -207,10 +207,10 @@ static enum ibv_wc_status fill_whole(struct sv_rq *rq, const struct ibv_sge *ele
 static enum sv_whole_result deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
 {
     bool lost = false;
-    if (atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_ON || receives_for(rq, 1) == 0)
+    if (atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_READY || available_receives(rq, 1) == 0)
         return SV_WHOLE_REFUSED;
     const struct ibv_sge *element = sv_rq_wqe(rq, atomic_load_explicit(&rq->delivered, memory_order_relaxed));
-    if (!suits(element, whole->length))
+    if (!fits_receive(element, whole->length))
         return SV_WHOLE_REFUSED;
     enum ibv_wc_status status = fill_whole(rq, element, whole, &lost);
     if (lost)
@@ -238,15 +238,15 @@ SV_HOT void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const
     bool overrun = false;
 
     sv_spin_lock(&rq->deliver_lock);
-    if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_ON)) {
+    if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_READY)) {
         rq->counters.not_ready += count;
         sv_spin_unlock(&rq->deliver_lock);
         return;
     }
-    unsigned usable = receives_for(rq, count);
+    unsigned usable = available_receives(rq, count);
     unsigned used = 0;
     if (SV_LIKELY(usable > 0))
-        used = deliver_some(rq, frames, indexes, tags, usable, &error, &overrun);
+        used = deliver_frames(rq, frames, indexes, tags, usable, &error, &overrun);
     if (SV_UNLIKELY(used < count)) {
         if (overrun)
             rq->counters.cq_overruns += count - used;

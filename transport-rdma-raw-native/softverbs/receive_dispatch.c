@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { OPEN_RUNS = 8 };
+enum { MAX_OPEN_RUNS = 8 };
 
 /* The frames of a burst that go to one receive queue, in order. */
 struct run {
@@ -17,7 +17,7 @@ struct run {
 struct runs {
     const struct sv_frame *frames;
     unsigned open;
-    struct run run[OPEN_RUNS];
+    struct run run[MAX_OPEN_RUNS];
 };
 
 static void deliver_all(struct runs *runs)
@@ -41,7 +41,7 @@ static inline void add_to_run(struct runs *runs, struct sv_rq *rq, unsigned inde
     }
     /* A queue receives each frame of a burst once per matching rule, so a run may fill up early. */
     if (run == NULL || SV_UNLIKELY(run->count == SV_BURST)) {
-        if (run != NULL || runs->open == OPEN_RUNS)
+        if (run != NULL || runs->open == MAX_OPEN_RUNS)
             deliver_all(runs);
         run = &runs->run[runs->open++];
         run->rq = rq;
@@ -67,8 +67,8 @@ static inline bool is_same_flow(const struct sv_steer_cache *cache, const struct
     if (SV_UNLIKELY(cache->generation != generation))
         return false;
     /* Comparing the whole window is faster than comparing a part. Beyond the part the mask is zero. */
-    if (SV_LIKELY(frame->length >= SV_WINDOW))
-        return masked_difference(cache, frame->data, SV_WINDOW / 8) == 0;
+    if (SV_LIKELY(frame->length >= SV_WINDOW_BYTES))
+        return masked_difference(cache, frame->data, SV_WINDOW_BYTES / 8) == 0;
     return frame->length >= cache->words * 8 && masked_difference(cache, frame->data, cache->words) == 0;
 }
 

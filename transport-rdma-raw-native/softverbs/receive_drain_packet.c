@@ -36,7 +36,7 @@ static struct virtio_net_hdr offload_of(struct tpacket2_hdr *header)
 }
 
 /* Restores the outer VLAN tag, which the kernel has removed from the frame. */
-static uint8_t *put_tag_back(const struct tpacket2_hdr *header, uint8_t *data, uint32_t *length)
+static uint8_t *restore_vlan_tag(const struct tpacket2_hdr *header, uint8_t *data, uint32_t *length)
 {
     if (!(header->tp_status & TP_STATUS_VLAN_VALID))
         return data;
@@ -73,12 +73,12 @@ static bool is_ordinary(const struct packet *packet)
 }
 
 /* Completes an ordinary frame. Returns false if the frame was dropped and counted. */
-static bool take_frame(struct sv_packet_ring *ring, const struct tpacket2_hdr *header, const struct packet *packet,
-                       uint32_t longest, struct sv_frame *frame)
+static bool complete_frame(struct sv_packet_ring *ring, const struct tpacket2_hdr *header, const struct packet *packet,
+                           uint32_t max_frame_bytes, struct sv_frame *frame)
 {
     struct softverbs_queue_counters *counters = &ring->receiver.counters;
     uint32_t length = packet->length;
-    if (length + (header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0) > longest) {
+    if (length + (header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0) > max_frame_bytes) {
         counters->length_errors++;
         return false;
     }
@@ -86,7 +86,7 @@ static bool take_frame(struct sv_packet_ring *ring, const struct tpacket2_hdr *h
         sv_offload_fill_checksum(&packet->offload, packet->data, length);
         counters->partial_checksums++;
     }
-    uint8_t *data = put_tag_back(header, packet->data, &length);
+    uint8_t *data = restore_vlan_tag(header, packet->data, &length);
     *frame = (struct sv_frame){.data = data, .length = length};
     return true;
 }
@@ -110,7 +110,7 @@ static ssize_t read_packet(const struct sv_packet_ring *ring, struct iovec *part
 
 static struct packet read_gso_frame(struct sv_packet_ring *ring)
 {
-    struct packet packet = {.data = ring->segmenter->whole + SV_PACKET_RESERVE_BYTES};
+    struct packet packet = {.data = ring->segmenter->packet_buffer + SV_PACKET_RESERVE_BYTES};
     struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_GSO_MAX_BYTES}};
     ssize_t bytes = read_packet(ring, parts, 2);
     packet.lost = bytes < (ssize_t)sizeof packet.offload;
@@ -130,14 +130,14 @@ static void count_refused(struct softverbs_queue_counters *counters, enum sv_gso
 
 /* Segments a contiguous packet and delivers the segments. Returns their number. */
 static unsigned segment_and_dispatch(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
-                    const struct sv_gso_info *facts)
+                                     const struct sv_gso_info *info)
 {
     struct softverbs_queue_counters *counters = &ring->receiver.counters;
     struct sv_packet_segmenter *segmenter = ring->segmenter;
     struct sv_frame frames[SV_BURST];
     unsigned total = 0;
     unsigned count;
-    enum sv_gso_verdict verdict = sv_gso_begin(&segmenter->gso, whole, 1, facts);
+    enum sv_gso_verdict verdict = sv_gso_begin(&segmenter->gso, whole, 1, info);
     if (verdict != SV_GSO_GOOD) {
         count_refused(counters, verdict);
         return 0;
@@ -151,7 +151,7 @@ static unsigned segment_and_dispatch(struct sv_packet_ring *ring, struct sv_devi
     } while (count == SV_BURST);
     counters->gso_frames++;
     counters->gso_segments += total;
-    counters->partial_checksums += facts->partial;
+    counters->partial_checksums += info->partial_checksum;
     return total;
 }
 
@@ -168,21 +168,21 @@ static void count_unusable(struct softverbs_queue_counters *counters, const stru
 static unsigned receive_gso_frame(struct sv_packet_ring *ring, struct sv_device *device,
                                   const struct tpacket2_hdr *header, struct packet *packet)
 {
-    uint8_t *data = put_tag_back(header, packet->data, &packet->length);
+    uint8_t *data = restore_vlan_tag(header, packet->data, &packet->length);
     const struct iovec whole = {data, packet->length};
-    const struct sv_gso_info facts = {
+    const struct sv_gso_info info = {
         .mtu = sv_wire_segment_mtu(device),
         .segment_bytes = packet->offload.gso_size,
-        .partial = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
+        .partial_checksum = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
     };
-    return segment_and_dispatch(ring, device, &whole, &facts);
+    return segment_and_dispatch(ring, device, &whole, &info);
 }
 
 /* ---- GSO frames, delivered unsegmented ---- */
 
 /* A packet that is still in the socket and will be read directly into its receive. */
-struct unread {
+struct unread_packet {
     struct sv_whole whole;
     struct sv_packet_ring *ring;
     uint32_t length;                /* length without the tag */
@@ -191,19 +191,19 @@ struct unread {
 
 static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
 {
-    const struct unread *unread = (const struct unread *)whole;
-    struct softverbs_queue_counters *counters = &unread->ring->receiver.counters;
-    uint32_t tag_bytes = unread->tag == NULL ? 0 : SV_VLAN_HLEN;
+    const struct unread_packet *unread_packet = (const struct unread_packet *)whole;
+    struct softverbs_queue_counters *counters = &unread_packet->ring->receiver.counters;
+    uint32_t tag_bytes = unread_packet->tag == NULL ? 0 : SV_VLAN_HLEN;
     struct virtio_net_hdr offload;
     struct iovec parts[] = {
         {&offload, sizeof offload},
         {to, SV_ETHERTYPE_AT},
-        {to + SV_ETHERTYPE_AT + tag_bytes, unread->length - SV_ETHERTYPE_AT},
+        {to + SV_ETHERTYPE_AT + tag_bytes, unread_packet->length - SV_ETHERTYPE_AT},
     };
-    ssize_t bytes = read_packet(unread->ring, parts, 3);
+    ssize_t bytes = read_packet(unread_packet->ring, parts, 3);
     if (tag_bytes > 0)
-        memcpy(to + SV_ETHERTYPE_AT, unread->tag, tag_bytes);
-    if (bytes == (ssize_t)(sizeof offload + unread->length))
+        memcpy(to + SV_ETHERTYPE_AT, unread_packet->tag, tag_bytes);
+    if (bytes == (ssize_t)(sizeof offload + unread_packet->length))
         return true;
     ++*(bytes < 0 ? &counters->wire_full : &counters->gso_malformed);
     return false;
@@ -213,14 +213,14 @@ static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
  * Returns true if the first bytes in the slot are those of a GSO frame of TCP, and the kernel has verified its checksum
  * or the sender omitted it.
  */
-static bool is_whole_tcp(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
-                         uint32_t head_bytes, uint32_t length, struct sv_gso *gso)
+static bool is_valid_tcp_gso(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
+                             uint32_t head_bytes, uint32_t length, struct sv_gso *gso)
 {
     /* The second piece is in the socket. Nothing reads it. */
     const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
-    const struct sv_gso_info facts = {.mtu = sv_wire_segment_mtu(device), .verified = true,
+    const struct sv_gso_info info = {.mtu = sv_wire_segment_mtu(device), .verified = true,
                                          .segment_bytes = packet->offload.gso_size};
-    return sv_gso_begin(gso, pieces, 2, &facts) == SV_GSO_GOOD && gso->layout.l4 == IPPROTO_TCP &&
+    return sv_gso_begin(gso, pieces, 2, &info) == SV_GSO_GOOD && gso->layout.l4 == IPPROTO_TCP &&
            ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(gso));
 }
 
@@ -234,17 +234,17 @@ static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device,
         packet.length > SV_GSO_MAX_BYTES - tag_bytes ||
         sv_offload_of(&packet.offload, packet.data, head_bytes) != SV_OFFLOAD_GSO)
         return false;
-    uint8_t *head = put_tag_back(header, packet.data, &head_bytes);
+    uint8_t *head = restore_vlan_tag(header, packet.data, &head_bytes);
     struct sv_gso gso;
-    if (!is_whole_tcp(device, &packet, head, head_bytes, packet.length + tag_bytes, &gso))
+    if (!is_valid_tcp_gso(device, &packet, head, head_bytes, packet.length + tag_bytes, &gso))
         return false;
-    const struct unread unread = {
+    const struct unread_packet unread_packet = {
         .whole = {.head = head, .head_bytes = head_bytes, .length = packet.length + tag_bytes, .copy = copy_unread},
         .ring = ring,
         .length = packet.length,
         .tag = tag_bytes > 0 ? head + SV_ETHERTYPE_AT : NULL,
     };
-    enum sv_whole_result result = sv_receiver_deliver_whole(&ring->receiver, device, &unread.whole);
+    enum sv_whole_result result = sv_receiver_deliver_whole(&ring->receiver, device, &unread_packet.whole);
     if (result == SV_WHOLE_DELIVERED && packet.offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
         ring->receiver.counters.partial_checksums++;
     return result != SV_WHOLE_REFUSED;
@@ -255,8 +255,8 @@ static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device,
 /*
  * Handles a slot with several frames, or with a packet that exceeds the slot. Returns the number of frames delivered.
  */
-static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header,
-                           uint32_t longest)
+static unsigned handle_other_slot(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header,
+                                  uint32_t max_frame_bytes)
 {
     if (header->tp_status & TP_STATUS_COPY && deliver_whole(ring, device, header))
         return SV_WHOLE_COST;
@@ -274,7 +274,7 @@ static unsigned take_whole(struct sv_packet_ring *ring, struct sv_device *device
         ring->receiver.counters.length_errors++;
         return 0;
     }
-    if (kind == SV_OFFLOAD_MALFORMED || !take_frame(ring, header, &packet, longest, &frame))
+    if (kind == SV_OFFLOAD_MALFORMED || !complete_frame(ring, header, &packet, max_frame_bytes, &frame))
         return 0;
     sv_receiver_dispatch(&ring->receiver, device, &frame, 1);
     return 1;
@@ -294,29 +294,29 @@ static void release_slots(const struct sv_packet_ring *ring, uint32_t from, uint
 static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *device)
 {
     struct sv_frame frames[SV_BURST];
-    uint32_t longest = sv_wire_longest_frame(device);
+    uint32_t max_frame_bytes = sv_wire_max_frame_bytes(device);
     uint32_t first = atomic_load_explicit(&ring->next, memory_order_relaxed);
     uint32_t next = first;
-    unsigned taken = 0;
-    unsigned seen = 0;
-    struct tpacket2_hdr *large = NULL;
-    while (large == NULL && seen < SV_BURST && (sv_packet_slot_status(ring, next) & TP_STATUS_USER)) {
+    unsigned completed = 0;
+    unsigned consumed = 0;
+    struct tpacket2_hdr *gso_slot = NULL;
+    while (gso_slot == NULL && consumed < SV_BURST && (sv_packet_slot_status(ring, next) & TP_STATUS_USER)) {
         struct tpacket2_hdr *header = sv_packet_slot(ring, next);
         struct packet packet = packet_in_slot(header);
         if (SV_LIKELY(is_ordinary(&packet)))
-            taken += take_frame(ring, header, &packet, longest, &frames[taken]);
+            completed += complete_frame(ring, header, &packet, max_frame_bytes, &frames[completed]);
         else
-            large = header;
-        seen++;
+            gso_slot = header;
+        consumed++;
         next = next_slot(ring, next);
     }
-    if (taken > 0)
-        sv_receiver_dispatch(&ring->receiver, device, frames, taken);
-    if (large != NULL)
-        seen += take_whole(ring, device, large, longest);
+    if (completed > 0)
+        sv_receiver_dispatch(&ring->receiver, device, frames, completed);
+    if (gso_slot != NULL)
+        consumed += handle_other_slot(ring, device, gso_slot, max_frame_bytes);
     release_slots(ring, first, next);
     atomic_store_explicit(&ring->next, next, memory_order_relaxed);
-    return seen;
+    return consumed;
 }
 
 unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device)
@@ -324,7 +324,7 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
     unsigned total = 0;
     unsigned burst;
     uint32_t next = atomic_load_explicit(&ring->next, memory_order_relaxed);
-    if (!(sv_packet_slot_status(ring, next) & TP_STATUS_USER) || !sv_receiver_try(&ring->receiver))
+    if (!(sv_packet_slot_status(ring, next) & TP_STATUS_USER) || !sv_receiver_trylock(&ring->receiver))
         return 0;
     do {
         burst = drain_burst(ring, device);

@@ -12,9 +12,9 @@ unsigned sv_wire_progress(struct sv_device *device)
     struct sv_wire *wire = device->port;
     unsigned moved = wire->kind->drain(wire);
     if (moved > 0) {
-        atomic_fetch_add_explicit(&wire->polled, moved, memory_order_relaxed);
+        atomic_fetch_add_explicit(&wire->polled_frames, moved, memory_order_relaxed);
         if (atomic_load_explicit(&wire->event_epoll, memory_order_relaxed) >= 0)
-            sv_event_source_unarmed_frames(wire, moved);
+            sv_event_source_count_unarmed(wire, moved);
     }
     return moved;
 }
@@ -40,7 +40,7 @@ void sv_wire_check_receivers(struct sv_wire *wire)
 {
     for (uint32_t i = 0; i < wire->receiver_count; i++) {
         struct sv_receiver *receiver = wire->receivers[i];
-        if (!receiver->may_stall || !sv_receiver_try(receiver))
+        if (!receiver->may_stall || !sv_receiver_trylock(receiver))
             continue;
         receiver->count_drops(receiver);
         sv_spin_unlock(&receiver->lock);

@@ -71,7 +71,7 @@ SV_HOT int sv_rq_post(struct sv_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_
     sv_spin_lock(&rq->post_lock);
     uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_relaxed);
     uint32_t retired = atomic_load_explicit(&rq->queue.retired, memory_order_acquire);
-    if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) == SV_RQ_OFF)) {
+    if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) == SV_RQ_RESET)) {
         *bad_wr = wr;
         error = EINVAL;
         wr = NULL;

@@ -22,7 +22,7 @@ static void pause_briefly(void)
 /* ---- frames ---- */
 
 /* A socket of an interface that went down stays ready until its error is read. */
-static void take_errors(struct sv_wire *wire)
+static void clear_socket_errors(struct sv_wire *wire)
 {
     for (uint32_t i = 0; i < wire->receiver_count; i++) {
         int error;
@@ -31,7 +31,7 @@ static void take_errors(struct sv_wire *wire)
     }
 }
 
-static void frames_arrived(struct sv_wire *wire)
+static void handle_frames(struct sv_wire *wire)
 {
     static _Thread_local uint64_t polled_before;
     unsigned moved = 0;
@@ -39,14 +39,14 @@ static void frames_arrived(struct sv_wire *wire)
     for (unsigned burst = 1; burst > 0 && !atomic_load(&wire->stopping); moved += burst)
         burst = wire->kind->drain(wire);
     if (moved == 0)
-        take_errors(wire);
+        clear_socket_errors(wire);
     if (atomic_load(&wire->device->armed_channels) <= 0) {
         if (atomic_load(&wire->rx_thread_retries))
             sv_event_source_resume(wire);
         return;
     }
     /* One thread sleeps while another polls. The poller moves the frames for both, so wait briefly. */
-    uint64_t polled = atomic_load_explicit(&wire->polled, memory_order_relaxed);
+    uint64_t polled = atomic_load_explicit(&wire->polled_frames, memory_order_relaxed);
     if (polled != polled_before)
         pause_briefly();
     polled_before = polled;
@@ -69,10 +69,10 @@ static void check_receivers(struct sv_wire *wire, uint64_t *last)
     sv_wire_check_receivers(wire);
 }
 
-static void take_kick(const struct sv_wire *wire)
+static void clear_wake(const struct sv_wire *wire)
 {
     uint64_t kicks;
-    (void)!read(wire->kick, &kicks, sizeof kicks);
+    (void)!read(wire->wake_fd, &kicks, sizeof kicks);
 }
 
 /* ---- life ---- */
@@ -84,17 +84,17 @@ static void *run_rx_thread(void *argument)
     uint64_t checked = now_millis();
     while (!atomic_load(&wire->stopping)) {
         bool arrived = atomic_load(&wire->rx_thread_retries);
-        int count = epoll_wait(wire->epoll, events, MAX_EVENTS, arrived ? RETRY_MILLIS : CHECK_MILLIS);
+        int count = epoll_wait(wire->epoll_fd, events, MAX_EVENTS, arrived ? RETRY_MILLIS : CHECK_MILLIS);
         for (int i = 0; i < count && !atomic_load(&wire->stopping); i++) {
             arrived |= events[i].data.u32 == SV_EVENT_SOCKET;
             if (events[i].data.u32 == SV_EVENT_LINK)
-                sv_link_follow(wire);
-            if (events[i].data.u32 == SV_EVENT_KICK)
-                take_kick(wire);
+                sv_link_process(wire);
+            if (events[i].data.u32 == SV_EVENT_WAKE)
+                clear_wake(wire);
         }
-        sv_wire_pass_mac_on(wire);
+        sv_wire_update_steering_mac(wire);
         if (arrived && !atomic_load(&wire->stopping))
-            frames_arrived(wire);
+            handle_frames(wire);
         check_receivers(wire, &checked);
     }
     return NULL;
@@ -104,9 +104,9 @@ int sv_wire_start(struct sv_wire *wire)
 {
     int error = sv_link_open(wire);
     if (error == 0)
-        error = sv_event_source_add(wire->epoll, wire->link, SV_EVENT_LINK);
+        error = sv_event_source_add(wire->epoll_fd, wire->netlink_fd, SV_EVENT_LINK);
     if (error == 0)
-        error = sv_event_source_add(wire->epoll, wire->kick, SV_EVENT_KICK);
+        error = sv_event_source_add(wire->epoll_fd, wire->wake_fd, SV_EVENT_WAKE);
     if (error != 0)
         return error;
     error = sv_thread_start(&wire->rx_thread, run_rx_thread, wire, "softverbs-wire");
@@ -119,7 +119,7 @@ void sv_wire_stop(struct sv_wire *wire)
     atomic_store(&wire->stopping, true);
     if (!wire->rx_thread_runs)
         return;
-    sv_event_source_kick(wire);
+    sv_receive_thread_wake(wire);
     sv_thread_join(wire->rx_thread);
     wire->rx_thread_runs = false;
 }

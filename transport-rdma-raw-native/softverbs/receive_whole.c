@@ -12,38 +12,38 @@
 
 /* ---- the queue for GSO frames ---- */
 
-int sv_whole_set(struct sv_rq *rq, struct ibv_wq *large)
+int sv_whole_attach(struct sv_rq *rq, struct ibv_wq *gso_wq)
 {
-    struct sv_wq *wq = (struct sv_wq *)large;
+    struct sv_wq *wq = (struct sv_wq *)gso_wq;
     struct sv_device *device = rq->device;
     if (wq != NULL && (wq->rq.device != device || wq->rq.cq != rq->cq || &wq->rq == rq))
         return EINVAL;
     if (wq != NULL)
         atomic_fetch_add(&wq->users, 1);
-    struct sv_wq *before = atomic_exchange(&rq->large, wq);
-    if (before != NULL)
+    struct sv_wq *previous = atomic_exchange(&rq->gso_wq, wq);
+    if (previous != NULL)
         sv_device_quiesce(device);
-    if (before != NULL)
-        atomic_fetch_sub(&before->users, 1);
+    if (previous != NULL)
+        atomic_fetch_sub(&previous->users, 1);
     return 0;
 }
 
-void sv_whole_forget(struct sv_rq *rq)
+void sv_whole_detach(struct sv_rq *rq)
 {
-    struct sv_wq *before = atomic_exchange(&rq->large, NULL);
-    if (before != NULL)
-        atomic_fetch_sub(&before->users, 1);
+    struct sv_wq *previous = atomic_exchange(&rq->gso_wq, NULL);
+    if (previous != NULL)
+        atomic_fetch_sub(&previous->users, 1);
 }
 
-SV_EXPORT int softverbs_receive_whole(struct ibv_qp *ibqp, struct ibv_wq *large)
+SV_EXPORT int softverbs_receive_whole(struct ibv_qp *ibqp, struct ibv_wq *gso_wq)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
-    return qp->ind_table != NULL ? EINVAL : sv_whole_set(&qp->rq, large);
+    return qp->ind_table != NULL ? EINVAL : sv_whole_attach(&qp->rq, gso_wq);
 }
 
-SV_EXPORT int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large)
+SV_EXPORT int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq)
 {
-    return sv_whole_set(&((struct sv_wq *)wq)->rq, large);
+    return sv_whole_attach(&((struct sv_wq *)wq)->rq, gso_wq);
 }
 
 /* SOFTVERBS_WHOLE_FRAMES=off makes the device segment all GSO frames, for measurements. */
@@ -56,9 +56,9 @@ static bool is_switched_off(void)
 SV_EXPORT int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes)
 {
     const struct sv_device *device = sv_device_of(context);
-    const bool wired = device->ops != &sv_loop_ops;
-    const bool comes = wired && ((const struct sv_wire *)device->port)->takes_whole;
-    *bytes = comes && !is_switched_off() ? SV_GSO_MAX_BYTES : 0;
+    const bool has_wire = device->ops != &sv_loop_ops;
+    const bool is_supported = has_wire && ((const struct sv_wire *)device->port)->delivers_whole;
+    *bytes = is_supported && !is_switched_off() ? SV_GSO_MAX_BYTES : 0;
     return 0;
 }
 
@@ -71,13 +71,13 @@ static void count_stats(struct sv_flow_stats *stats, uint32_t length)
 }
 
 /* Returns the queue for GSO frames if exactly one rule matches the frame and accepts it, or NULL. */
-static struct sv_wq *find_large(const struct sv_verdict *verdict)
+static struct sv_wq *find_gso_wq(const struct sv_verdict *verdict)
 {
     const struct sv_target *target = &verdict->target[0];
     if (verdict->count != 1 || verdict->drop == SV_DROP_RULE || !target->whole ||
-        atomic_load_explicit(&target->rq->state, memory_order_relaxed) != SV_RQ_ON)
+        atomic_load_explicit(&target->rq->state, memory_order_relaxed) != SV_RQ_READY)
         return NULL;
-    return atomic_load_explicit(&target->rq->large, memory_order_acquire);
+    return atomic_load_explicit(&target->rq->gso_wq, memory_order_acquire);
 }
 
 enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
@@ -86,14 +86,14 @@ enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, str
     const struct sv_frame_rest rest = {.head_bytes = whole->head_bytes};
     const struct sv_frame frame = {.data = whole->head, .length = whole->length, .rest = &rest};
     uint64_t generation = atomic_load_explicit(&device->flows.generation, memory_order_acquire);
-    if (whole->head_bytes < SV_WINDOW)
+    if (whole->head_bytes < SV_WINDOW_BYTES)
         return SV_WHOLE_REFUSED;
     sv_steer(&device->flows, NULL, &frame, receiver->cache, generation);
     const struct sv_verdict *verdict = &receiver->cache->verdict;
-    struct sv_wq *large = find_large(verdict);
-    if (large == NULL)
+    struct sv_wq *gso_wq = find_gso_wq(verdict);
+    if (gso_wq == NULL)
         return SV_WHOLE_REFUSED;
-    enum sv_whole_result result = sv_rq_deliver_whole(&large->rq, whole, verdict->target[0].tag);
+    enum sv_whole_result result = sv_rq_deliver_whole(&gso_wq->rq, whole, verdict->target[0].tag);
     if (result != SV_WHOLE_DELIVERED)
         return result;
     receiver->counters.copied++;

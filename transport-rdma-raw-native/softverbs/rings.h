@@ -39,7 +39,7 @@ static inline struct ibv_sge *sv_rq_wqe(const struct sv_rq *rq, uint32_t index)
  * 100 ns, with about a dozen fetches at a time. So lines are prefetched: work requests one burst ahead, their buffers
  * while the burst is being built, completions within the burst.
  */
-enum { SV_PREFETCH_REQUESTS = SV_BURST, SV_PREFETCH_COMPLETIONS = 16, SV_PER_LINE = 4 };
+enum { SV_PREFETCH_REQUESTS = SV_BURST, SV_PREFETCH_COMPLETIONS = 16, SV_ENTRIES_PER_LINE = 4 };
 
 /*
  * Prefetches the buffer of the n-th next receive. Reads without the lock: a stale or torn value costs one useless

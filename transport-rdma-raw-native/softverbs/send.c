@@ -26,9 +26,9 @@ static void add_completions(struct sv_burst *burst)
         *cqe = burst->completion[i];
         produced++;
     }
-    bool awaited = sv_cq_publish(cq, produced, burst->error);
+    bool must_notify = sv_cq_publish(cq, produced, burst->error);
     sv_spin_unlock(&cq->produce_lock);
-    if (SV_UNLIKELY(awaited))
+    if (SV_UNLIKELY(must_notify))
         sv_channel_notify(cq);
     burst->completions = 0;
     if (SV_UNLIKELY(lost > 0)) {
@@ -214,7 +214,7 @@ SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_
         error = EINVAL;
         wr = NULL;
     }
-    burst.likely = wr != NULL ? likely_target(qp) : NULL;
+    burst.likely_rq = wr != NULL ? likely_target(qp) : NULL;
     uint32_t retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
     for (; wr != NULL; wr = wr->next) {
         uint32_t length = 0;

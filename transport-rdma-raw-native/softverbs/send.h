@@ -19,7 +19,7 @@ enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME = 9000 + SV_MAX_OVERHEAD };
 /* Frames and completions of work requests that have been processed but not passed on yet. */
 struct sv_burst {
     struct sv_qp *qp;
-    const struct sv_rq *likely; /* the receive queue of the last frame, probably that of the next ones too; or NULL */
+    const struct sv_rq *likely_rq;  /* the receive queue of the last frame, probably that of the next ones; or NULL */
     unsigned frames;
     unsigned completions;
     bool error;
@@ -38,8 +38,8 @@ uint8_t *sv_burst_scratch(struct sv_burst *burst, uint32_t bytes);
 /* The burst has room: a full one is transmitted at the end of each work request and in sv_burst_scratch(). */
 static inline void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *data, uint32_t length)
 {
-    if (burst->likely != NULL)
-        sv_rq_prefetch_buffer(burst->likely, burst->frames);
+    if (burst->likely_rq != NULL)
+        sv_rq_prefetch_buffer(burst->likely_rq, burst->frames);
     burst->frame[burst->frames].data = data;
     burst->frame[burst->frames].rest = NULL;
     burst->frame[burst->frames++].length = length;

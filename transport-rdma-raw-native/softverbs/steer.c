@@ -28,13 +28,13 @@ struct search {
 };
 
 /* Adds the rules of a chain to the verdict. Returns true if one takes the frame, which ends the search. */
-static bool apply(struct search *search, struct sv_rule *rule)
+static bool apply_chain(struct search *search, struct sv_rule *rule)
 {
     struct sv_verdict *verdict = search->verdict;
     bool taken = false;
 
     for (; rule != NULL; rule = load_rule(&rule->next_same)) {
-        taken |= !rule->continues;
+        taken |= !rule->dont_trap;
         if (rule->drop) {
             verdict->drop = SV_DROP_RULE;
             verdict->drop_stats = rule->stats;
@@ -69,20 +69,20 @@ static struct sv_rule *probe(struct sv_shape *shape, const union sv_key *key)
 
 static void search_rules(struct sv_flow_table *table, const struct sv_directory *directory, struct search *search)
 {
-    apply(search, load_rule(&table->sniffer));
+    apply_chain(search, load_rule(&table->sniffer));
     for (uint32_t i = 0; i < directory->shapes; i++)
-        if (apply(search, probe(directory->shape[i], search->key)))
+        if (apply_chain(search, probe(directory->shape[i], search->key)))
             return;
     if (search->multicast)
-        apply(search, load_rule(&table->multicast_default));
-    apply(search, load_rule(&table->all_default));
+        apply_chain(search, load_rule(&table->multicast_default));
+    apply_chain(search, load_rule(&table->all_default));
 }
 
 /* Returns the number of bytes at the frame's `data`. */
 static uint32_t head_bytes(const struct sv_frame *frame)
 {
-    bool whole = frame->rest == NULL || frame->rest->head_bytes > frame->length;
-    return whole ? frame->length : frame->rest->head_bytes;
+    bool is_contiguous = frame->rest == NULL || frame->rest->head_bytes > frame->length;
+    return is_contiguous ? frame->length : frame->rest->head_bytes;
 }
 
 void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
@@ -102,7 +102,7 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
     if (search.blocked && verdict->drop == SV_DROP_NO_MATCH)
         verdict->drop = SV_DROP_SELF;
 
-    uint8_t mask[SV_WINDOW];
+    uint8_t mask[SV_WINDOW_BYTES];
     bool inside_tunnel = key.outer.layers & SV_LAYER_VXLAN;
     cache->words = inside_tunnel ? 0 : sv_window_mask(&directory->interest.outer, &key.outer, verdict->layout, mask);
     cache->generation = 0;

@@ -114,12 +114,12 @@ void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues)
     __atomic_store_n(&steering->traffic->queues, queues, __ATOMIC_RELEASE);
 }
 
-void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes)
+void sv_steering_set_max_syn_bytes(struct sv_steering *steering, uint32_t bytes)
 {
     __atomic_store_n(&steering->traffic->max_syn_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-void sv_steering_set_longest_datagram(struct sv_steering *steering, uint32_t bytes)
+void sv_steering_set_max_datagram_bytes(struct sv_steering *steering, uint32_t bytes)
 {
     __atomic_store_n(&steering->traffic->max_datagram_bytes, bytes, __ATOMIC_RELAXED);
 }
@@ -157,7 +157,7 @@ uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering)
     return __atomic_load_n(&steering->traffic->unsolicited_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_long_syns(const struct sv_steering *steering)
+uint64_t sv_steering_syns_too_long(const struct sv_steering *steering)
 {
     return __atomic_load_n(&steering->traffic->syns_too_long, __ATOMIC_RELAXED);
 }
@@ -175,7 +175,7 @@ const struct sv_connections *sv_steering_connections(const struct sv_steering *s
 /* ---- life ---- */
 
 /* Draws the secret. Early after boot this waits for entropy: a predictable secret is useless. */
-static int draw_secret(unsigned long long *secret)
+static int generate_secret(unsigned long long *secret)
 {
     ssize_t bytes;
     do
@@ -199,13 +199,13 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
         sv_steering_close(steering);
         return sv_explain_bpf(error, "eBPF maps can't be made");
     }
-    error = draw_secret(&steering->traffic->secret);
+    error = generate_secret(&steering->traffic->secret);
     if (error != 0) {
         sv_steering_close(steering);
         return sv_explain(error, "the kernel returns no random numbers: getrandom(2) failed");
     }
     steering->connections.secret = steering->traffic->secret;
-    sv_steering_set_longest_datagram(steering, UINT32_MAX);
+    sv_steering_set_max_datagram_bytes(steering, UINT32_MAX);
 #if !defined(__x86_64__) && !defined(__i386__)
     steering->directory->loads_reorder = 1;
 #endif
@@ -257,7 +257,7 @@ void sv_steering_close(struct sv_steering *steering)
  */
 static const int shared_map[SV_STEERING_SHARED_MAPS] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING, SV_MAP_PROGRAMS};
 
-void sv_steering_shared(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS])
+void sv_steering_shared_maps(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS])
 {
     for (int i = 0; i < SV_STEERING_SHARED_MAPS; i++)
         maps[i] = steering->map[shared_map[i]];
@@ -269,7 +269,7 @@ int sv_steering_seal(const struct sv_steering *steering)
 }
 
 /* The programs keep the maps that they use, and the directory stays mapped. */
-void sv_steering_keep_rules(struct sv_steering *steering)
+void sv_steering_close_all_but_rules(struct sv_steering *steering)
 {
     unmap_shared(steering);
     for (int i = 0; i < SV_MAP_COUNT; i++)

@@ -43,7 +43,7 @@ void sv_steering_close(struct sv_steering *steering);
 int sv_steering_load(struct sv_steering *steering, enum sv_program program);
 /*
  * Runs SV_PROGRAM_XDP or _CLASSIFY on an interface until the returned descriptor is closed. Returns a negative errno on
- * failure. For tc programs see sv_wire_put_tc().
+ * failure. For tc programs see sv_wire_attach_tc().
  */
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, enum sv_xdp_mode mode);
 /* Sets the interface to which SV_PROGRAM_REDIRECT redirects, before it is attached. */
@@ -53,7 +53,7 @@ int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int so
 /* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
 /* Sets the length above which SYNs are dropped, before SV_PROGRAM_CLASSIFY is attached. */
-void sv_steering_set_longest_syn(struct sv_steering *steering, uint32_t bytes);
+void sv_steering_set_max_syn_bytes(struct sv_steering *steering, uint32_t bytes);
 
 /*
  * Admits only a few SYNs for the next second. Called if the library cannot keep up with them; any thread may call it.
@@ -67,7 +67,7 @@ void sv_steering_limit_unsolicited(struct sv_steering *steering);
 /* Return the numbers of dropped segments. */
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
 uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering);
-uint64_t sv_steering_long_syns(const struct sv_steering *steering);
+uint64_t sv_steering_syns_too_long(const struct sv_steering *steering);
 /*
  * Returns the number of frames that rules take but that went to the kernel, because their receive queue has no socket.
  */
@@ -76,7 +76,7 @@ uint64_t sv_steering_unserved(const struct sv_steering *steering);
  * Leaves UDP frames beyond this length to the kernel. They hold several datagrams of a sender on this host, and only
  * the kernel knows their lengths. Initially there is no limit.
  */
-void sv_steering_set_longest_datagram(struct sv_steering *steering, uint32_t bytes);
+void sv_steering_set_max_datagram_bytes(struct sv_steering *steering, uint32_t bytes);
 uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
 /* Returns the connections by which unsolicited segments are recognized. Threads that send frames track them there. */
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
@@ -87,7 +87,7 @@ const struct sv_connections *sv_steering_connections(const struct sv_steering *s
  */
 bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Returns the number of pairs of priority and mask among the present rules. */
-uint32_t sv_steering_shapes(const struct sv_steering *steering);
+uint32_t sv_steering_count_shapes(const struct sv_steering *steering);
 /* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many shapes or rules. */
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Removes a rule. Returns false if there was no such rule. */
@@ -100,14 +100,14 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 enum { SV_STEERING_SHARED_MAPS = 4 };
 
 /* For the broker: stores the descriptors of the maps to hand over. They still belong to `steering`. */
-void sv_steering_shared(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS]);
+void sv_steering_shared_maps(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS]);
 /* For the broker, after attaching: prevents any process from replacing the programs. Returns 0 or an errno. */
 int sv_steering_seal(const struct sv_steering *steering);
 /*
  * For the broker, after handing over: closes everything but the rules. From then on only rules and the address can
  * change.
  */
-void sv_steering_keep_rules(struct sv_steering *steering);
+void sv_steering_close_all_but_rules(struct sv_steering *steering);
 /*
  * For the process: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
  * an errno.

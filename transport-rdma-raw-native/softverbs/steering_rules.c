@@ -23,7 +23,7 @@ void sv_steering_head_mask(const unsigned long long *seen, unsigned long long *h
                                              .l4_offset = ETH_HLEN + SV_IPV4_HLEN};
     const struct sv_headers untagged = {.layers = 0};
     struct sv_headers interest;
-    uint8_t mask[SV_WINDOW];
+    uint8_t mask[SV_WINDOW_BYTES];
     memset(&interest, 0, sizeof interest);
     memcpy(&interest, seen, SV_STEER_PLAIN_WORDS * sizeof seen[0]);
     sv_window_mask(&interest, &untagged, ordinary, mask);
@@ -76,9 +76,9 @@ static void publish_rules(struct sv_steering *steering)
     static const struct sv_headers none;
     bool inner = (all.outer.layers & SV_LAYER_VXLAN) || memcmp(&all.inner, &none, sizeof none) != 0;
     half->flags = (inner ? SV_STEER_WANTS_INNER : 0) |
-                  (steering->specials[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_STEER_ALL_DEFAULT : 0) |
-                  (steering->specials[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_STEER_MULTICAST_DEFAULT : 0) |
-                  (steering->specials[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_STEER_SNIFFER : 0);
+                  (steering->default_rules[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_STEER_ALL_DEFAULT : 0) |
+                  (steering->default_rules[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_STEER_MULTICAST_DEFAULT : 0) |
+                  (steering->default_rules[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_STEER_SNIFFER : 0);
     /* Verdicts on frames to the VXLAN port are not cached. */
     if (inner)
         all.outer.dst_port = 0xffff;
@@ -109,7 +109,7 @@ bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_r
     return find_shape((struct sv_steering *)(uintptr_t)steering, spec->priority, &spec->mask) != NULL;
 }
 
-uint32_t sv_steering_shapes(const struct sv_steering *steering)
+uint32_t sv_steering_count_shapes(const struct sv_steering *steering)
 {
     uint32_t live = 0;
     for (uint32_t i = 0; i < steering->shapes; i++)
@@ -142,7 +142,7 @@ static bool is_deep(const union sv_key *mask)
     return beyond != 0;
 }
 
-static int rules_of(const struct sv_steering *steering, const struct shape *shape)
+static int rule_map(const struct sv_steering *steering, const struct shape *shape)
 {
     return steering->map[shape->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
 }
@@ -181,7 +181,7 @@ static struct sv_steer_rule read_rule(int map, const struct sv_steer_rule_key *k
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec)
 {
     if (spec->type != IBV_FLOW_ATTR_NORMAL) {
-        steering->specials[spec->type]++;
+        steering->default_rules[spec->type]++;
         publish_rules(steering);
         return 0;
     }
@@ -194,10 +194,10 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
     rule_key(shape, &spec->value, &key);
     struct sv_steer_rule rule = {0, 0};
     if (spec->multicast)
-        rule = read_rule(rules_of(steering, shape), &key);
-    rule.takers += !spec->continues;
-    rule.copies += spec->continues;
-    int error = sv_map_update(rules_of(steering, shape), &key, &rule);
+        rule = read_rule(rule_map(steering, shape), &key);
+    rule.takers += !spec->dont_trap;
+    rule.copies += spec->dont_trap;
+    int error = sv_map_update(rule_map(steering, shape), &key, &rule);
     sv_steering_invalidate(steering);
     if (error == 0)
         shape->rules++;
@@ -207,7 +207,7 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
 bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec)
 {
     if (spec->type != IBV_FLOW_ATTR_NORMAL) {
-        steering->specials[spec->type] -= steering->specials[spec->type] > 0;
+        steering->default_rules[spec->type] -= steering->default_rules[spec->type] > 0;
         publish_rules(steering);
         return true;
     }
@@ -216,18 +216,18 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
         return false;
     struct sv_steer_rule_key key;
     rule_key(shape, &spec->value, &key);
-    struct sv_steer_rule rule = read_rule(rules_of(steering, shape), &key);
-    if ((spec->continues ? rule.copies : rule.takers) == 0)
+    struct sv_steer_rule rule = read_rule(rule_map(steering, shape), &key);
+    if ((spec->dont_trap ? rule.copies : rule.takers) == 0)
         return false;
-    rule.takers -= !spec->continues;
-    rule.copies -= spec->continues;
+    rule.takers -= !spec->dont_trap;
+    rule.copies -= spec->dont_trap;
     shape->rules--;
     if (rule.takers + rule.copies > 0) {
-        sv_map_update(rules_of(steering, shape), &key, &rule);
+        sv_map_update(rule_map(steering, shape), &key, &rule);
         sv_steering_invalidate(steering);
         return true;
     }
-    sv_map_delete(rules_of(steering, shape), &key);
+    sv_map_delete(rule_map(steering, shape), &key);
     sv_steering_invalidate(steering);
     return true;
 }

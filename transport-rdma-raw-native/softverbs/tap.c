@@ -69,7 +69,7 @@ static struct link_request link_request(const struct sv_tap *tap)
     return request;
 }
 
-static int ask(int netlink, const struct link_request *request)
+static int transact(int netlink, const struct link_request *request)
 {
     struct {
         struct nlmsghdr header;
@@ -82,7 +82,7 @@ static int ask(int netlink, const struct link_request *request)
 }
 
 /* Disables IPv6 addresses and ARP, so that the host is not reachable there. Called before the interface is up. */
-static int make_quiet(const struct sv_tap *tap, int netlink)
+static int disable_ipv6_and_arp(const struct sv_tap *tap, int netlink)
 {
     const uint32_t mtu = TAP_MTU;
     const uint8_t no_addresses = IN6_ADDR_GEN_MODE_NONE;
@@ -97,14 +97,14 @@ static int make_quiet(const struct sv_tap *tap, int netlink)
         families->rta_len = (unsigned short)(end - (char *)families);
         inet6->rta_len = (unsigned short)(end - (char *)inet6);
     }
-    return ask(netlink, &request);
+    return transact(netlink, &request);
 }
 
 static int bring_up(const struct sv_tap *tap, int netlink)
 {
     struct link_request request = link_request(tap);
     request.link.ifi_flags = request.link.ifi_change = IFF_UP;
-    return ask(netlink, &request);
+    return transact(netlink, &request);
 }
 
 static int configure(const struct sv_tap *tap)
@@ -112,7 +112,7 @@ static int configure(const struct sv_tap *tap)
     int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (netlink < 0)
         return errno;
-    int error = make_quiet(tap, netlink);
+    int error = disable_ipv6_and_arp(tap, netlink);
     if (error == 0)
         error = bring_up(tap, netlink);
     close(netlink);

@@ -47,7 +47,7 @@ void sv_thread_join(pthread_t thread)
     pthread_join(thread, NULL);
 }
 
-bool sv_mutex_try(pthread_mutex_t *mutex)
+bool sv_mutex_trylock(pthread_mutex_t *mutex)
 {
     return pthread_mutex_trylock(mutex) == 0;
 }

@@ -58,8 +58,8 @@ static void copy_next(struct pieces *pieces, uint8_t *to, uint32_t length)
 }
 
 /* Sends the payload as one packet if the wire can segment it. */
-static bool transmit_whole(struct sv_burst *burst, const struct ibv_send_wr *wr, struct sv_layout layout,
-                           const struct pieces *pieces, uint32_t payload)
+static bool try_transmit_large(struct sv_burst *burst, const struct ibv_send_wr *wr, struct sv_layout layout,
+                               const struct pieces *pieces, uint32_t payload)
 {
     struct sv_device *device = burst->qp->device;
     struct iovec parts[SV_MAX_SGE];
@@ -86,7 +86,7 @@ enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr 
         return IBV_WC_LOC_QP_OP_ERR;
     if (!translate(burst->qp, wr, &pieces))
         return IBV_WC_LOC_PROT_ERR;
-    if (transmit_whole(burst, wr, layout, &pieces, payload))
+    if (try_transmit_large(burst, wr, layout, &pieces, payload))
         return IBV_WC_SUCCESS;
     uint32_t number = 0;
     for (uint32_t offset = 0; offset < payload; offset += wr->tso.mss, number++) {

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 /* Marks a free entry of the table; not a MAC address. */
-#define UNCLAIMED UINT64_MAX
+#define UNUSED_MAC UINT64_MAX
 
-bool sv_wire_name(const char *name, const char *prefix)
+bool sv_wire_is_device_name(const char *name, const char *prefix)
 {
     size_t length = strlen(prefix);
     return strncmp(name, prefix, length) == 0 && name[length] != '\0' && strlen(name + length) < IFNAMSIZ;
@@ -33,7 +33,7 @@ static uint64_t mac_number(const uint8_t mac[6])
 
 /* ---- opening ---- */
 
-static int read_facts(struct sv_wire *wire, int socket)
+static int read_interface(struct sv_wire *wire, int socket)
 {
     struct sv_device *device = wire->device;
     struct ifreq request;
@@ -72,10 +72,10 @@ static int read_facts(struct sv_wire *wire, int socket)
     return 0;
 }
 
-static int open_filters(struct sv_wire *wire)
+static int open_mac_filter(struct sv_wire *wire)
 {
-    wire->filters = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-    if (wire->filters >= 0)
+    wire->mac_filter_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (wire->mac_filter_fd >= 0)
         return 0;
     if (errno == EPERM && sv_broker_is_named())
         return sv_explain(EPERM, "raw sockets are not permitted: use soft:xdp: in mode generic, native or zerocopy, "
@@ -109,45 +109,45 @@ static void open_missed(struct sv_wire *wire)
     /* sysfs may belong to another network namespace. */
     int index = open_attribute(wire, "ifindex");
     if (read_number(index) == (uint64_t)wire->ifindex)
-        wire->missed = open_attribute(wire, "statistics/rx_missed_errors");
+        wire->missed_fd = open_attribute(wire, "statistics/rx_missed_errors");
     if (index >= 0)
         close(index);
-    wire->missed_before = read_number(wire->missed);
+    wire->missed_at_open = read_number(wire->missed_fd);
 }
 
 uint64_t sv_wire_missed(const struct sv_wire *wire)
 {
-    uint64_t now = read_number(wire->missed);
-    return now > wire->missed_before ? now - wire->missed_before : 0;
+    uint64_t now = read_number(wire->missed_fd);
+    return now > wire->missed_at_open ? now - wire->missed_at_open : 0;
 }
 
-static int make_descriptors(struct sv_wire *wire)
+static int open_descriptors(struct sv_wire *wire)
 {
     wire->brokered = wire->kind->may_be_brokered && sv_broker_is_named();
     /* The first descriptor also serves to query the interface, for which any socket will do. */
     if (wire->brokered)
-        wire->filters = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int error = wire->brokered ? (wire->filters < 0 ? errno : 0) : open_filters(wire);
+        wire->mac_filter_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int error = wire->brokered ? (wire->mac_filter_fd < 0 ? errno : 0) : open_mac_filter(wire);
     if (error == 0)
-        error = read_facts(wire, wire->filters);
+        error = read_interface(wire, wire->mac_filter_fd);
     if (error != 0)
         return error;
     open_missed(wire);
     if (!wire->brokered)
         sv_wire_large_open(wire);
-    wire->epoll = epoll_create1(EPOLL_CLOEXEC);
-    wire->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return wire->epoll < 0 || wire->kick < 0 ? errno : 0;
+    wire->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    wire->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return wire->epoll_fd < 0 || wire->wake_fd < 0 ? errno : 0;
 }
 
 int sv_wire_open(struct sv_wire *wire)
 {
-    wire->guard = wire->filters = wire->large = wire->missed = wire->link = wire->kick = -1;
-    wire->epoll = wire->event_epoll = -1;
+    wire->guard_fd = wire->mac_filter_fd = wire->large_send_fd = wire->missed_fd = -1;
+    wire->netlink_fd = wire->wake_fd = wire->epoll_fd = wire->event_epoll = -1;
     pthread_mutex_init(&wire->event_mutex, NULL);
     wire->max_mtu = wire->kind->max_mtu;
     snprintf(wire->netdev, sizeof wire->netdev, "%s", strchr(wire->device->ibv.name, ':') + 1);
-    return make_descriptors(wire);
+    return open_descriptors(wire);
 }
 
 int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver)
@@ -158,7 +158,7 @@ int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver)
     return 0;
 }
 
-static void close_one(int fd)
+static void close_if_open(int fd)
 {
     if (fd >= 0)
         close(fd);
@@ -168,13 +168,13 @@ void sv_wire_close(struct sv_wire *wire)
 {
     sv_steering_close(wire->steering);
     sv_broker_close(wire->broker);
-    close_one(wire->guard);
-    close_one(wire->filters);
-    close_one(wire->large);
-    close_one(wire->missed);
-    close_one(wire->link);
-    close_one(wire->kick);
-    close_one(wire->epoll);
+    close_if_open(wire->guard_fd);
+    close_if_open(wire->mac_filter_fd);
+    close_if_open(wire->large_send_fd);
+    close_if_open(wire->missed_fd);
+    close_if_open(wire->netlink_fd);
+    close_if_open(wire->wake_fd);
+    close_if_open(wire->epoll_fd);
     pthread_mutex_destroy(&wire->event_mutex);
     /* A device that failed with its interface may be opened again. */
     atomic_store(&wire->device->failed, false);
@@ -187,14 +187,14 @@ void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6])
     memcpy(wire->device->mac, mac, 6);
     sv_device_unlock(wire->device);
     atomic_store(&wire->own_mac, mac_number(mac));
-    wire->mac_to_pass_on = true;
+    wire->mac_update_pending = true;
 }
 
-void sv_wire_pass_mac_on(struct sv_wire *wire)
+void sv_wire_update_steering_mac(struct sv_wire *wire)
 {
-    if (!wire->mac_to_pass_on || !sv_mutex_try(&wire->device->rules_mutex))
+    if (!wire->mac_update_pending || !sv_mutex_trylock(&wire->device->rules_mutex))
         return;
-    wire->mac_to_pass_on = false;
+    wire->mac_update_pending = false;
     if (wire->broker != NULL)
         sv_broker_mac_changed(wire->broker);
     else if (wire->steering != NULL)
@@ -202,56 +202,56 @@ void sv_wire_pass_mac_on(struct sv_wire *wire)
     pthread_mutex_unlock(&wire->device->rules_mutex);
 }
 
-void sv_wire_mtu_known(struct sv_wire *wire)
+void sv_wire_apply_mtu(struct sv_wire *wire)
 {
     if (wire->gso_frames)
-        sv_steering_set_longest_datagram(wire->steering, sv_wire_longest_frame(wire->device));
+        sv_steering_set_max_datagram_bytes(wire->steering, sv_wire_max_frame_bytes(wire->device));
 }
 
 /* ---- rules ---- */
 
 /* Readers take no lock, so an address keeps its index while rules name it. */
-static int find_claim(const struct sv_wire *wire, uint64_t mac)
+static int find_local_mac(const struct sv_wire *wire, uint64_t mac)
 {
-    uint32_t used = atomic_load_explicit(&wire->claimed_used, memory_order_acquire);
+    uint32_t used = atomic_load_explicit(&wire->local_mac_slots, memory_order_acquire);
     for (uint32_t i = 0; i < used; i++)
-        if (atomic_load_explicit(&wire->claimed[i], memory_order_relaxed) == mac)
+        if (atomic_load_explicit(&wire->local_macs[i], memory_order_relaxed) == mac)
             return (int)i;
     return -1;
 }
 
 /* Frames to addresses beyond the table's size are sent to the interface, although they could stay inside. */
-static bool claim(struct sv_wire *wire, uint64_t mac)
+static bool add_local_mac(struct sv_wire *wire, uint64_t mac)
 {
-    int at = find_claim(wire, mac);
+    int at = find_local_mac(wire, mac);
     if (at < 0)
-        at = find_claim(wire, UNCLAIMED);
-    uint32_t used = atomic_load(&wire->claimed_used);
-    if (at < 0 && used < SV_WIRE_CLAIMS) {
+        at = find_local_mac(wire, UNUSED_MAC);
+    uint32_t used = atomic_load(&wire->local_mac_slots);
+    if (at < 0 && used < SV_WIRE_LOCAL_MACS) {
         at = (int)used;
-        wire->claimed_count[at] = 0;
+        wire->local_mac_refs[at] = 0;
     }
     if (at < 0)
         return false;
-    wire->claimed_count[at]++;
-    atomic_store(&wire->claimed[at], mac);
+    wire->local_mac_refs[at]++;
+    atomic_store(&wire->local_macs[at], mac);
     if ((uint32_t)at == used)
-        atomic_store(&wire->claimed_used, used + 1);
+        atomic_store(&wire->local_mac_slots, used + 1);
     return true;
 }
 
-static void unclaim(struct sv_wire *wire, uint64_t mac)
+static void remove_local_mac(struct sv_wire *wire, uint64_t mac)
 {
-    int at = find_claim(wire, mac);
-    if (at >= 0 && --wire->claimed_count[at] == 0)
-        atomic_store(&wire->claimed[at], UNCLAIMED);
+    int at = find_local_mac(wire, mac);
+    if (at >= 0 && --wire->local_mac_refs[at] == 0)
+        atomic_store(&wire->local_macs[at], UNUSED_MAC);
 }
 
 /* With a broker, the broker's own socket changes the MAC filter for rules that it adds. */
-static void change_filter(const struct sv_wire *wire, int type, const uint8_t mac[6], int option)
+static void change_mac_filter(const struct sv_wire *wire, int type, const uint8_t mac[6], int option)
 {
     if (wire->broker == NULL)
-        sv_receive_filter_change(wire->filters, wire->ifindex, type, mac, option);
+        sv_mac_filter_change(wire->mac_filter_fd, wire->ifindex, type, mac, option);
 }
 
 static int add_to_steering(const struct sv_wire *wire, const struct sv_rule_spec *spec)
@@ -272,9 +272,9 @@ int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec
     sv_device_lock(device);
     memcpy(own, device->mac, sizeof own);
     sv_device_unlock(device);
-    rule->wire_filter = sv_receive_filter_type(spec, own);
-    change_filter(wire, rule->wire_filter, mac, PACKET_ADD_MEMBERSHIP);
-    rule->wire_claims = rule->wire_filter == PACKET_MR_UNICAST && claim(wire, mac_number(mac));
+    rule->mac_filter_type = sv_mac_filter_type(spec, own);
+    change_mac_filter(wire, rule->mac_filter_type, mac, PACKET_ADD_MEMBERSHIP);
+    rule->adds_local_mac = rule->mac_filter_type == PACKET_MR_UNICAST && add_local_mac(wire, mac_number(mac));
     return 0;
 }
 
@@ -288,19 +288,19 @@ void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow)
         .priority = flow->priority,
         .mask = flow->mask,
         .value = rule->key,
-        .continues = rule->continues,
+        .dont_trap = rule->dont_trap,
     };
     if (wire->broker != NULL)
         sv_broker_remove_rule(wire->broker, &spec);
     else if (wire->steering != NULL)
         (void)sv_steering_remove(wire->steering, &spec);
-    change_filter(wire, rule->wire_filter, mac, PACKET_DROP_MEMBERSHIP);
-    if (rule->wire_claims)
-        unclaim(wire, mac_number(mac));
+    change_mac_filter(wire, rule->mac_filter_type, mac, PACKET_DROP_MEMBERSHIP);
+    if (rule->adds_local_mac)
+        remove_local_mac(wire, mac_number(mac));
 }
 
-SV_HOT bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination)
+SV_HOT bool sv_wire_is_local_mac(const struct sv_wire *wire, const uint8_t *destination)
 {
     uint64_t mac = mac_number(destination);
-    return mac == atomic_load_explicit(&wire->own_mac, memory_order_relaxed) || find_claim(wire, mac) >= 0;
+    return mac == atomic_load_explicit(&wire->own_mac, memory_order_relaxed) || find_local_mac(wire, mac) >= 0;
 }

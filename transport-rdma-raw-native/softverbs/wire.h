@@ -23,7 +23,7 @@
  * queue is armed or the interface changes, and wakes at intervals to check the rings.
  */
 
-enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_CLAIMS = 64 };
+enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_LOCAL_MACS = 64 };
 
 /* Error of send(): the interface no longer has the send queue. */
 enum { SV_WIRE_NO_SEND_QUEUE = ECHRNG };
@@ -64,22 +64,22 @@ struct sv_wire {
     struct sv_steering *steering;   /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
-    bool gso_frames;              /* the port also receives GSO frames, from senders on this host */
-    bool takes_whole;               /* the port can deliver GSO frames unsegmented */
+    bool gso_frames;                /* the port also receives GSO frames, from senders on this host */
+    bool delivers_whole;            /* the port can deliver GSO frames unsegmented */
 
-    int guard;                      /* abstract socket that reserves the interface or marks the tc program, or -1 */
-    int filters;                    /* packet socket that holds the MAC filter entries; with a broker, any socket */
-    int large;                      /* packet socket of large sends, or -1 */
-    int missed;                     /* file of the interface's rx_missed_errors in sysfs, or -1 */
-    uint64_t missed_before;         /* its value when the port was opened */
-    int link;                       /* netlink socket for changes of interfaces */
-    int kick;
-    int epoll;                      /* epoll instance of the receive thread: `link`, `kick`, and at times the sockets */
+    int guard_fd;                   /* abstract socket that reserves the interface or marks the tc program, or -1 */
+    int mac_filter_fd;              /* packet socket that holds the MAC filter entries; with a broker, any socket */
+    int large_send_fd;              /* packet socket of large sends, or -1 */
+    int missed_fd;                  /* file of the interface's rx_missed_errors in sysfs, or -1 */
+    uint64_t missed_at_open;        /* its value when the port was opened */
+    int netlink_fd;                 /* netlink socket for changes of interfaces */
+    int wake_fd;                    /* eventfd that wakes the receive thread */
+    int epoll_fd;                   /* of the receive thread: both descriptors above, and at times the sockets */
     struct sv_receiver *receivers[SV_WIRE_RECEIVERS];
     uint32_t receiver_count;
     pthread_t rx_thread;
     bool rx_thread_runs;
-    bool mac_to_pass_on;            /* used by the receive thread only: see sv_wire_pass_mac_on() */
+    bool mac_update_pending;        /* used by the receive thread only: see sv_wire_update_steering_mac() */
     _Atomic bool stopping;
     /* The epoll instance that contains the sockets (see event_source.c), or -1. Changed with the mutex held. */
     _Atomic int event_epoll;
@@ -88,18 +88,19 @@ struct sv_wire {
     pthread_mutex_t event_mutex;
     _Atomic unsigned single_armings;
     _Atomic unsigned unarmed_frames;
-    _Atomic uint64_t polled;        /* frames moved by pollers; if it grows, a thread polls */
-    _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `claimed` */
-    uint32_t claimed_count[SV_WIRE_CLAIMS];
-    _Atomic uint32_t claimed_used;
-    _Atomic uint64_t claimed[SV_WIRE_CLAIMS];   /* MAC addresses in rules: the port delivers frames to these itself */
+    _Atomic uint64_t polled_frames; /* frames moved by pollers; if it grows, a thread polls */
+    _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `local_macs` */
+    /* MAC addresses in rules, to which the port delivers frames itself, with the number of rules of each. */
+    uint32_t local_mac_refs[SV_WIRE_LOCAL_MACS];
+    _Atomic uint32_t local_mac_slots;
+    _Atomic uint64_t local_macs[SV_WIRE_LOCAL_MACS];
 };
 
 /* Returns true if `name` is `prefix` followed by a valid interface name. */
-bool sv_wire_name(const char *name, const char *prefix);
+bool sv_wire_is_device_name(const char *name, const char *prefix);
 
 /* Returns the length of the longest frame that an interface may deliver. */
-static inline uint32_t sv_wire_longest_frame(const struct sv_device *device)
+static inline uint32_t sv_wire_max_frame_bytes(const struct sv_device *device)
 {
     return atomic_load_explicit(&device->mtu, memory_order_relaxed) + SV_MAX_OVERHEAD;
 }
@@ -118,8 +119,8 @@ static inline uint32_t sv_wire_segment_mtu(const struct sv_device *device)
 
 /* ---- wire.c: the interface ---- */
 
-/* The MTU is known or has changed. */
-void sv_wire_mtu_known(struct sv_wire *wire);
+/* Applies the MTU, which is known now or has changed. */
+void sv_wire_apply_mtu(struct sv_wire *wire);
 
 /*
  * Returns the frames that the interface has missed since the port was opened, or 0 if this is unknown. Takes no lock.
@@ -133,9 +134,9 @@ void sv_wire_close(struct sv_wire *wire);
 /* Records a new MAC address of the interface. Only the receive thread calls this. */
 void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6]);
 /* Updates steering after a MAC address change. If another thread is changing a rule, a later call does it. */
-void sv_wire_pass_mac_on(struct sv_wire *wire);
+void sv_wire_update_steering_mac(struct sv_wire *wire);
 /* Returns true if the port delivers frames to this address itself instead of sending them. Lock-free. */
-bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination);
+bool sv_wire_is_local_mac(const struct sv_wire *wire, const uint8_t *destination);
 
 /* ---- mac_filter.c ---- */
 
@@ -145,16 +146,16 @@ bool sv_wire_stays_inside(const struct sv_wire *wire, const uint8_t *destination
  */
 
 /* Returns the filter entry (PACKET_MR_*) that this rule needs, or -1 if it needs none. */
-int sv_receive_filter_type(const struct sv_rule_spec *spec, const uint8_t own_mac[6]);
+int sv_mac_filter_type(const struct sv_rule_spec *spec, const uint8_t own_mac[6]);
 /* Adds or drops an entry: `option` is PACKET_ADD_MEMBERSHIP or PACKET_DROP_MEMBERSHIP. Does nothing for type -1. */
-void sv_receive_filter_change(int socket, int ifindex, int type, const uint8_t mac[6], int option);
+void sv_mac_filter_change(int socket, int ifindex, int type, const uint8_t mac[6], int option);
 
 /* ---- guard.c ---- */
 
 /*
  * Reserves the interface for this process if only one process can use it. Returns 0, or EBUSY with the owner explained.
  */
-int sv_guard_take(struct sv_wire *wire);
+int sv_guard_reserve(struct sv_wire *wire);
 /*
  * Loads a tc program and attaches it to the interface. Returns the link's descriptor or a negative errno.
  *
@@ -162,7 +163,7 @@ int sv_guard_take(struct sv_wire *wire);
  * frames. Programs of other software run after it, because some of them (Cilium's) end the list for each frame that
  * they pass to the kernel.
  */
-int sv_wire_put_tc(struct sv_wire *wire, enum sv_program which);
+int sv_wire_attach_tc(struct sv_wire *wire, enum sv_program which);
 
 /* ---- wire_large.c ---- */
 
@@ -177,23 +178,23 @@ void sv_wire_check_receivers(struct sv_wire *wire);
 /* ---- event_source.c ---- */
 
 /* Event sources of the receive thread. */
-enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_KICK };
+enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 
 int sv_event_source_add(int epoll, int fd, enum sv_event_source source);
 /* A poller has moved frames while the sockets are in an epoll instance. */
-void sv_event_source_unarmed_frames(struct sv_wire *wire, unsigned moved);
+void sv_event_source_count_unarmed(struct sv_wire *wire, unsigned moved);
 /* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */
 void sv_event_source_pause(struct sv_wire *wire);
 void sv_event_source_resume(struct sv_wire *wire);
 /* Wakes the receive thread. */
-void sv_event_source_kick(struct sv_wire *wire);
+void sv_receive_thread_wake(struct sv_wire *wire);
 
 /* ---- link.c: called by the receive thread ---- */
 
 /* Opens the netlink socket. Returns 0 or an errno. */
 int sv_link_open(struct sv_wire *wire);
 /* Handles the kernel's messages about the interface. */
-void sv_link_follow(struct sv_wire *wire);
+void sv_link_process(struct sv_wire *wire);
 
 /* ---- receive_thread.c ---- */
 
@@ -212,7 +213,7 @@ void sv_wire_stop(struct sv_wire *wire);
 int sv_thread_start(pthread_t *thread, void *(*run)(void *), void *argument, const char *name);
 void sv_thread_join(pthread_t thread);
 /* Returns false if another thread holds the mutex. */
-bool sv_mutex_try(pthread_mutex_t *mutex);
+bool sv_mutex_trylock(pthread_mutex_t *mutex);
 
 /* ---- operations for struct sv_port_ops; device->port starts with the struct sv_wire ---- */
 

@@ -43,7 +43,7 @@ static int open_socket(int ifindex)
 
 void sv_wire_large_open(struct sv_wire *wire)
 {
-    wire->large = open_socket(wire->ifindex);
+    wire->large_send_fd = open_socket(wire->ifindex);
 }
 
 /* Returns true for plain headers. The library segments all others itself. */
@@ -54,7 +54,7 @@ static bool is_plain(const struct sv_wire *wire, const struct sv_large_send *sen
     uint32_t header_bytes = layout.l3 == 4 ? SV_IPV4_HLEN : SV_IPV6_HLEN;
     return layout.l3_offset == ETH_HLEN && layout.l4_offset == ETH_HLEN + header_bytes &&
            send->header_bytes <= MAX_HEADER_BYTES && ip_bytes <= MAX_IP_BYTES && !(send->header[0] & 1) &&
-           !sv_wire_stays_inside(wire, send->header);
+           !sv_wire_is_local_mac(wire, send->header);
 }
 
 /*
@@ -107,7 +107,7 @@ static ssize_t send_packet(const struct sv_wire *wire, const struct sv_large_sen
     memcpy(to.sll_addr, send->header, 6);
     struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = parts,
                              .msg_iovlen = 2 + send->part_count};
-    return sendmsg(wire->large, &message, MSG_DONTWAIT);
+    return sendmsg(wire->large_send_fd, &message, MSG_DONTWAIT);
 }
 
 SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send)
@@ -116,7 +116,7 @@ SV_HOT bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sende
     struct softverbs_queue_counters *counters = &sender->sq.counters;
     uint32_t segments = (send->payload_bytes + send->segment_bytes - 1) / send->segment_bytes;
 
-    if (wire->large < 0 || !is_plain(wire, send) ||
+    if (wire->large_send_fd < 0 || !is_plain(wire, send) ||
         SV_UNLIKELY(!atomic_load_explicit(&device->port_up, memory_order_relaxed)))
         return false;
     track(wire, send);

@@ -61,8 +61,8 @@ void sv_wire_port_close(struct sv_device *device)
  * Delivers frames that the port sends to itself, and counts them. Returns the number of frames to be sent to the
  * interface. They are in `out`, which has room for SV_BURST.
  */
-static unsigned deliver_inside(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames,
-                               unsigned count, struct sv_frame *out)
+static unsigned deliver_locally(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames,
+                                unsigned count, struct sv_frame *out)
 {
     struct softverbs_queue_counters *counters = &sender->sq.counters;
     struct sv_frame own[SV_BURST];
@@ -73,7 +73,7 @@ static unsigned deliver_inside(struct sv_wire *wire, struct sv_qp *sender, const
 
     for (unsigned i = 0; i < count; i++) {
         bool multicast = frames[i].data[0] & 1;
-        if (!multicast && sv_wire_stays_inside(wire, frames[i].data)) {
+        if (!multicast && sv_wire_is_local_mac(wire, frames[i].data)) {
             own[inside++] = frames[i];
             counters->frames++;
             counters->bytes += frames[i].length;
@@ -120,7 +120,7 @@ SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, str
         counters->port_down += count;
         return;
     }
-    count = deliver_inside(wire, sender, frames, count, out);
+    count = deliver_locally(wire, sender, frames, count, out);
     if (count == 0)
         return;
     unsigned sent = wire->kind->send(wire, sender, out, count, &error);
@@ -155,7 +155,7 @@ void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *c
         return;
     counters->received.syns_full += sv_steering_dropped_syns(wire->steering);
     counters->received.unsolicited_full += sv_steering_dropped_unsolicited(wire->steering);
-    counters->received.length_errors += sv_steering_long_syns(wire->steering);
+    counters->received.length_errors += sv_steering_syns_too_long(wire->steering);
     counters->received.unserved += sv_steering_unserved(wire->steering);
     counters->received.gso_datagrams += sv_steering_datagrams_passed(wire->steering);
 }

@@ -29,7 +29,7 @@ static int check_wq(struct sv_device *device, const struct ibv_context *context,
 struct ibv_wq *sv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
 {
     struct sv_device *device = sv_device_of(context);
-    int error = sv_fault(device, SOFTVERBS_CALL_CREATE_WQ);
+    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_WQ);
     if (error == 0)
         error = check_wq(device, context, attr);
     if (error != 0)
@@ -43,7 +43,7 @@ struct ibv_wq *sv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
     }
     wq->rq.pd = (struct sv_pd *)attr->pd;
     wq->rq.cq = (struct sv_cq *)attr->cq;
-    atomic_store_explicit(&wq->rq.cq->receives, true, memory_order_relaxed);
+    atomic_store_explicit(&wq->rq.cq->has_receives, true, memory_order_relaxed);
     wq->rq.wq = wq;
     wq->ibv.context = context;
     wq->ibv.pd = attr->pd;
@@ -71,7 +71,7 @@ void sv_wq_enter_error_delivering(struct sv_wq *wq)
 static enum ibv_wq_state current_state(const struct sv_wq *wq)
 {
     switch (atomic_load_explicit(&wq->rq.state, memory_order_relaxed)) {
-    case SV_RQ_ON:
+    case SV_RQ_READY:
         return IBV_WQS_RDY;
     case SV_RQ_ERROR:
         return IBV_WQS_ERR;
@@ -84,13 +84,13 @@ static int change_state(struct sv_wq *wq, enum ibv_wq_state from, enum ibv_wq_st
 {
     if (to == IBV_WQS_RESET) {
         sv_rq_reset(&wq->rq);
-        atomic_store_explicit(&wq->rq.state, SV_RQ_OFF, memory_order_relaxed);
+        atomic_store_explicit(&wq->rq.state, SV_RQ_RESET, memory_order_relaxed);
         return 0;
     }
     if (to == IBV_WQS_RDY) {
         if (from == IBV_WQS_ERR)
             return EINVAL;
-        atomic_store_explicit(&wq->rq.state, SV_RQ_ON, memory_order_relaxed);
+        atomic_store_explicit(&wq->rq.state, SV_RQ_READY, memory_order_relaxed);
         return 0;
     }
     if (from == IBV_WQS_RESET)
@@ -102,7 +102,7 @@ static int change_state(struct sv_wq *wq, enum ibv_wq_state from, enum ibv_wq_st
 int sv_modify_wq(struct ibv_wq *ibwq, struct ibv_wq_attr *attr)
 {
     struct sv_wq *wq = (struct sv_wq *)ibwq;
-    int error = sv_fault(wq->rq.device, SOFTVERBS_CALL_MODIFY_WQ);
+    int error = sv_injected_error(wq->rq.device, SOFTVERBS_CALL_MODIFY_WQ);
     if (error != 0)
         return error;
     if (attr->attr_mask & IBV_WQ_ATTR_FLAGS)
@@ -133,12 +133,12 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     if (atomic_load(&wq->users) != 0)
         return EBUSY;
     sv_device_remove_wq(device, wq);
-    sv_async_forget(sv_context_of(ibwq->context), wq);
+    sv_async_withdraw_events(sv_context_of(ibwq->context), wq);
     pthread_mutex_lock(&ibwq->mutex);
-    while (ibwq->events_completed != wq->async_events_got)
+    while (ibwq->events_completed != wq->async_events_reported)
         pthread_cond_wait(&ibwq->cond, &ibwq->mutex);
     pthread_mutex_unlock(&ibwq->mutex);
-    sv_whole_forget(&wq->rq);
+    sv_whole_detach(&wq->rq);
     /* Received frames that were not polled are lost. */
     sv_device_lock(device);
     device->retired_rx.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.queue);
@@ -154,7 +154,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
 struct ibv_rwq_ind_table *sv_create_rwq_ind_table(struct ibv_context *context,
                                                   struct ibv_rwq_ind_table_init_attr *attr)
 {
-    int error = sv_fault(sv_device_of(context), SOFTVERBS_CALL_CREATE_IND_TABLE);
+    int error = sv_injected_error(sv_device_of(context), SOFTVERBS_CALL_CREATE_IND_TABLE);
     if (error == 0 && (attr->comp_mask != 0 || attr->log_ind_tbl_size > 31 ||
                        (1u << attr->log_ind_tbl_size) > SV_MAX_IND_TABLE))
         error = EINVAL;

@@ -12,19 +12,19 @@
 #include <unistd.h>
 
 /* Returns 0 or an errno: EOPNOTSUPP from drivers without this query. */
-static int ask(const struct sv_wire *wire, void *question)
+static int ethtool_ioctl(const struct sv_wire *wire, void *command)
 {
     struct ifreq request;
     memset(&request, 0, sizeof request);
     memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
-    request.ifr_data = question;
-    return ioctl(wire->filters, SIOCETHTOOL, &request) == 0 ? 0 : errno;
+    request.ifr_data = command;
+    return ioctl(wire->mac_filter_fd, SIOCETHTOOL, &request) == 0 ? 0 : errno;
 }
 
 int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues)
 {
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
-    if (ask(wire, &channels) != 0)
+    if (ethtool_ioctl(wire, &channels) != 0)
         return EOPNOTSUPP;
     *queues = channels.rx_count + channels.combined_count;
     return 0;
@@ -49,7 +49,7 @@ static bool is_driver(const struct sv_wire *wire, const char *const *names, size
 {
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
     bool is = false;
-    if (ask(wire, &info) != 0)
+    if (ethtool_ioctl(wire, &info) != 0)
         return false;
     for (size_t i = 0; i < count; i++)
         is |= strcmp(info.driver, names[i]) == 0;
@@ -79,29 +79,29 @@ static bool has_merged_frames(const struct sv_wire *wire)
     return is_driver(wire, names, sizeof names / sizeof names[0]);
 }
 
-int sv_xdp_partial(const struct sv_wire *wire, enum sv_xdp_place place, bool *partial)
+int sv_xdp_partial_checksums(const struct sv_wire *wire, enum sv_xdp_hook hook, bool *partial_checksums)
 {
     const char *env_value = getenv("SOFTVERBS_PARTIAL_CHECKSUMS");
     if (env_value != NULL && *env_value != '\0') {
-        *partial = strcmp(env_value, "on") == 0;
-        return *partial || strcmp(env_value, "off") == 0
+        *partial_checksums = strcmp(env_value, "on") == 0;
+        return *partial_checksums || strcmp(env_value, "off") == 0
                    ? 0 : sv_explain(EINVAL, "SOFTVERBS_PARTIAL_CHECKSUMS is '%s': use on or off", env_value);
     }
-    *partial = place == SV_XDP_AT_TC || has_senders_on_host(wire) ||
-               (place == SV_XDP_AT_STACK && has_merged_frames(wire));
+    *partial_checksums = hook == SV_XDP_HOOK_TC || has_senders_on_host(wire) ||
+               (hook == SV_XDP_HOOK_GENERIC && has_merged_frames(wire));
     return 0;
 }
 
-bool sv_xdp_is_above(const struct sv_wire *wire)
+bool sv_xdp_is_stacked(const struct sv_wire *wire)
 {
     static const char *const names[] = {"bonding", "bridge", "ipvlan", "macvlan", "openvswitch", "team"};
     return is_driver(wire, names, sizeof names / sizeof names[0]);
 }
 
-bool sv_xdp_hides_tags(const struct sv_wire *wire)
+bool sv_xdp_hides_vlan_tags(const struct sv_wire *wire)
 {
     static const char *const veth[] = {"veth"};
     struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
-    return sv_xdp_is_above(wire) ||
-           (ask(wire, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_driver(wire, veth, 1));
+    return sv_xdp_is_stacked(wire) ||
+           (ethtool_ioctl(wire, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_driver(wire, veth, 1));
 }

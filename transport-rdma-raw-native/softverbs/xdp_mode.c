@@ -30,7 +30,7 @@ static const struct {
     const char *driver;
     enum sv_xdp_port_mode mode;
     uint32_t first, last;           /* first and last kernel, both included */
-} sound[] = {
+} known_good[] = {
     {"i40e", SV_XDP_MODE_ZERO_COPY, LINUX(5, 19), ANY_LATER},
     {"mlx5_core", SV_XDP_MODE_NATIVE, LINUX(5, 15), LINUX(6, 0)},
     {"mlx5_core", SV_XDP_MODE_ZERO_COPY, LINUX(6, 1), LINUX(6, 3)},
@@ -41,7 +41,7 @@ static const struct {
 static const struct {
     const char *driver;
     const char *reason;
-} others[] = {
+} known_problems[] = {
     /* netdev 20260512152658.2818805 (lore.kernel.org); firedancer-io/firedancer pull requests 11245 and 11246. */
     {"ice", "zero copy has corrupted memory with ice"},
     /* amzn/amzn-drivers issues 221, 264 and 330, and README.rst of its driver. */
@@ -76,22 +76,23 @@ static uint32_t version_of(const char *release)
 
 static void explain_generic(const char *driver, struct sv_xdp_choice *choice)
 {
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (strcmp(driver, others[i].driver) == 0) {
-            snprintf(choice->why, sizeof choice->why, "%s", others[i].reason);
+    for (size_t i = 0; i < sizeof known_problems / sizeof known_problems[0]; i++)
+        if (strcmp(driver, known_problems[i].driver) == 0) {
+            snprintf(choice->reason, sizeof choice->reason, "%s", known_problems[i].reason);
             return;
         }
-    snprintf(choice->why, sizeof choice->why, "no faster mode is known to work with %s on this kernel",
+    snprintf(choice->reason, sizeof choice->reason, "no faster mode is known to work with %s on this kernel",
              *driver == '\0' ? "this driver" : driver);
 }
 
 static void choose_known(const char *driver, const char *release, struct sv_xdp_choice *choice)
 {
     uint32_t version = version_of(release);
-    for (size_t i = 0; i < sizeof sound / sizeof sound[0]; i++)
-        if (strcmp(driver, sound[i].driver) == 0 && version >= sound[i].first && version <= sound[i].last) {
-            choice->mode = sound[i].mode;
-            snprintf(choice->why, sizeof choice->why, "%s is known to work in it on Linux %u.%u", driver,
+    for (size_t i = 0; i < sizeof known_good / sizeof known_good[0]; i++)
+        if (strcmp(driver, known_good[i].driver) == 0 && version >= known_good[i].first &&
+            version <= known_good[i].last) {
+            choice->mode = known_good[i].mode;
+            snprintf(choice->reason, sizeof choice->reason, "%s is known to work in it on Linux %u.%u", driver,
                      version >> 16, version & UINT16_MAX);
             return;
         }
@@ -109,7 +110,7 @@ int sv_xdp_mode_choose(const char *env_value, const char *driver, const char *re
         if (strcmp(env_value, mode_names[mode]) == 0) {
             choice->mode = (enum sv_xdp_port_mode)mode;
             choice->forced = true;
-            snprintf(choice->why, sizeof choice->why, "set by SOFTVERBS_XDP_MODE");
+            snprintf(choice->reason, sizeof choice->reason, "set by SOFTVERBS_XDP_MODE");
             return 0;
         }
     return sv_explain(EINVAL, "SOFTVERBS_XDP_MODE is '%s': use auto, generic, native, zerocopy or tap", env_value);

@@ -12,12 +12,12 @@
  */
 enum sv_xdp_port_mode { SV_XDP_MODE_GENERIC, SV_XDP_MODE_NATIVE, SV_XDP_MODE_ZERO_COPY, SV_XDP_MODE_TAP, SV_XDP_MODES };
 
-enum { SV_XDP_WHY_BYTES = 160 };
+enum { SV_XDP_REASON_BYTES = 160 };
 
 struct sv_xdp_choice {
     enum sv_xdp_port_mode mode;
-    bool forced;                    /* named by the user, so there is no fallback */
-    char why[SV_XDP_WHY_BYTES];     /* the end of a sentence */
+    bool forced;                        /* named by the user, so there is no fallback */
+    char reason[SV_XDP_REASON_BYTES];   /* the end of a sentence */
 };
 
 /* Returns the name by which users select the mode. */
@@ -51,23 +51,23 @@ void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char ve
 /* Finds the number of receive queues. Returns 0, or EOPNOTSUPP if the driver does not report it. */
 int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
 /* Returns true if the interface is stacked on another one. The kernel then removes VLAN tags on the way. */
-bool sv_xdp_is_above(const struct sv_wire *wire);
+bool sv_xdp_is_stacked(const struct sv_wire *wire);
 /*
  * Returns true if the interface is stacked, or moves VLAN tags from frames to metadata (rx-vlan-offload). An XDP
  * program does not see the metadata, so a tagged frame looks untagged. For veth this is unknown, because the peer
  * decides.
  */
-bool sv_xdp_hides_tags(const struct sv_wire *wire);
+bool sv_xdp_hides_vlan_tags(const struct sv_wire *wire);
 
 /* The place where a program sees frames. GRO runs before TC, and before generic XDP on a stacked interface. */
-enum sv_xdp_place { SV_XDP_AT_DRIVER, SV_XDP_AT_STACK, SV_XDP_AT_TC };
+enum sv_xdp_hook { SV_XDP_HOOK_DRIVER, SV_XDP_HOOK_GENERIC, SV_XDP_HOOK_TC };
 
 /*
  * Finds whether frames may arrive with the checksums and lengths of frames that hardware would complete: from a sender
  * on this host at the other end, or merged by the kernel. SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides it:
  * "on" or "off". Returns 0 or an errno with an explanation.
  */
-int sv_xdp_partial(const struct sv_wire *wire, enum sv_xdp_place place, bool *partial);
+int sv_xdp_partial_checksums(const struct sv_wire *wire, enum sv_xdp_hook hook, bool *partial_checksums);
 
 /* ---- xdp_virtio.c ---- */
 

@@ -43,12 +43,12 @@ enum { SV_XDP_BUSY_RETRIES = 120, SV_XDP_BUSY_RETRY_MILLIS = 25 };
  * sets, and a ring of them would fit no cache. In copy mode chunks may be unaligned, so they are one cache line further
  * apart.
  */
-enum { SV_XDP_SPREAD = 64 };
+enum { SV_XDP_STRIDE_PADDING = 64 };
 
 enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES * (SV_XDP_MAX_MTU + SV_MAX_OVERHEAD) };
 
 /* Maximum number of chunks in a chain. The kernel builds no longer ones: a frame of 64 KB has 37 small chunks. */
-enum { SV_XDP_CHAIN = 64 };
+enum { SV_XDP_MAX_CHAIN_CHUNKS = 64 };
 
 /* A ring shared with the kernel. `position` is the index of this side. */
 struct sv_xdp_ring {
@@ -63,11 +63,11 @@ struct sv_xdp_ring {
 };
 
 /* A socket with its receive ring. */
-struct sv_xdp_lane {
+struct sv_xdp_receive_socket {
     struct sv_receiver receiver;
     struct sv_xdp_ring rx;
     uint32_t entries;
-    bool skipping;                  /* the next chunks are the rest of a chain that is too long */
+    bool skipping_chain;            /* the next chunks are the rest of a chain that is too long */
 };
 
 /*
@@ -75,32 +75,32 @@ struct sv_xdp_lane {
  * socket fills up. Both sockets share the UMEM and the fill ring, so the lock of `main` covers both.
  */
 struct sv_xdp_queue {
-    struct sv_xdp_lane main;
-    struct sv_xdp_lane syns;
+    struct sv_xdp_receive_socket main;
+    struct sv_xdp_receive_socket syns;
     struct sv_xdp_ring fill;
-    uint32_t sorted_until;          /* position in the main ring: bursts that begin before it are filtered */
+    uint32_t filtered_until;        /* position in the main ring: bursts that begin before it are filtered */
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
-    bool partial;                   /* checksums may be missing: from senders on this host, and after GRO */
-    bool gso_frames;              /* GSO frames may arrive and are segmented */
+    bool partial_checksums;         /* checksums may be missing: from senders on this host, and after GRO */
+    bool gso_frames;                /* GSO frames may arrive and are segmented */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
     bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
     uint32_t stride_bytes;          /* distance between chunks */
-    uint64_t base_mask;             /* mask from a received frame's address to the beginning of its chunk */
+    uint64_t chunk_mask;            /* mask from a received frame's address to the beginning of its chunk */
     uint32_t receive_chunks;
     uint32_t send_chunks;
     uint8_t *umem;
     size_t umem_bytes;
     uint8_t *scratch;               /* with multi_buffer: frames assembled for one burst */
     uint32_t scratch_used;
-    struct sv_gso_slot *slots;    /* with gso_frames: headers of the segments of one burst */
+    struct sv_gso_slot *gso_slots;  /* with gso_frames: headers of the segments of one burst */
 
     /* Guards both rings below and the free chunks; never held during a system call. */
-    SV_SEPARATE struct sv_spin send_lock;
-    int sender;                     /* socket that sends, that of `main`; -1: the queue only receives */
-    _Atomic bool sends;             /* the interface has a send queue of this number */
-    _Atomic bool unfinished;        /* the interface was busy and frames remain in the ring: each poll retries */
+    SV_CACHELINE_ALIGNED struct sv_spin send_lock;
+    int send_fd;                    /* socket that sends, that of `main`; -1: the queue only receives */
+    _Atomic bool can_send;          /* the interface has a send queue of this number */
+    _Atomic bool tx_pending;        /* the interface was busy and frames remain in the ring: each poll retries */
     struct sv_xdp_ring tx;
     struct sv_xdp_ring completion;
     uint32_t free_count;
@@ -114,10 +114,10 @@ struct sv_xdp_queue_config {
     uint32_t number;                /* number of the queue on both interfaces */
     uint32_t mtu;
     bool zero_copy;                 /* requires zero copy by the driver */
-    bool partial;                   /* as in struct sv_xdp_queue */
+    bool partial_checksums;         /* as in struct sv_xdp_queue */
     bool gso_frames;
-    bool is_unreported;                 /* the driver does not report whether the interface has this queue */
-    const struct sv_xdp_broker_sockets *handed;     /* NULL: the process creates the sockets itself */
+    bool existence_unknown;         /* the driver does not report whether the interface has this queue */
+    const struct sv_xdp_broker_sockets *broker_sockets; /* NULL: the process creates the sockets itself */
 };
 
 /* The bound sockets and the memory of a queue from a broker. The queue owns the sockets, also after an error. */
@@ -203,11 +203,11 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
  * no more.
  *
  * If the interface accepts none for a while, the frames in the ring count as accepted: a later send or poll transmits
- * them. If the interface has no send queue of this number, `sends` becomes false, and the frames of the burst have not
- * been sent.
+ * them. If the interface has no send queue of this number, `can_send` becomes false, and the frames of the burst have
+ * not been sent.
  */
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
-/* Retries the frames that are still in the ring. Every poll calls this while `unfinished` is set. */
+/* Retries the frames that are still in the ring. Every poll calls this while `tx_pending` is set. */
 void sv_xdp_queue_finish_sending(struct sv_xdp_queue *queue);
 
 #endif

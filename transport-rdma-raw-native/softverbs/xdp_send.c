@@ -12,7 +12,7 @@ static inline uint32_t tx_consumed(const struct sv_xdp_queue *queue)
     return __atomic_load_n(queue->tx.consumer, __ATOMIC_ACQUIRE);
 }
 
-static void take_completions(struct sv_xdp_queue *queue)
+static void reap_completions(struct sv_xdp_queue *queue)
 {
     const uint64_t *done = queue->completion.entries;
     uint32_t end = __atomic_load_n(queue->completion.producer, __ATOMIC_ACQUIRE);
@@ -35,7 +35,7 @@ static int kick_driver(const struct sv_xdp_queue *queue)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the driver sees the frames, or this thread sees that it has stopped */
     if ((!queue->busy_poll && !sv_xdp_wants_wakeup(&queue->tx)) ||
-        sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+        sendto(queue->send_fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
         return 0;
     return is_transient(errno) ? 0 : errno;
 }
@@ -52,7 +52,7 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
         return kick_driver(queue);
     unsigned idle_kicks = 0;
     for (uint32_t consumed; (int32_t)(end - (consumed = tx_consumed(queue))) > 0;) {
-        int error = sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
+        int error = sendto(queue->send_fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
         if (error != 0 && !is_transient(error))
             return error;
         if (tx_consumed(queue) != consumed) {
@@ -60,10 +60,10 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
             idle_kicks = 0;
         } else if (error == 0 && ++idle_kicks == MAX_IDLE_KICKS) {
             /* Beyond real_num_tx_queues, xsk_generic_xmit() reports success and does nothing (net/xdp/xsk.c). */
-            atomic_store_explicit(&queue->sends, false, memory_order_relaxed);
+            atomic_store_explicit(&queue->can_send, false, memory_order_relaxed);
             return ENOBUFS;
         } else if (error != 0 && !sv_spin_time_left(deadline)) {
-            atomic_store_explicit(&queue->unfinished, true, memory_order_relaxed);
+            atomic_store_explicit(&queue->tx_pending, true, memory_order_relaxed);
             return 0;
         }
     }
@@ -74,13 +74,13 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
 __attribute__((cold, noinline)) void sv_xdp_queue_finish_sending(struct sv_xdp_queue *queue)
 {
     uint32_t end = __atomic_load_n(queue->tx.producer, __ATOMIC_RELAXED);
-    atomic_store_explicit(&queue->unfinished, false, memory_order_relaxed);
-    (void)sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0);
+    atomic_store_explicit(&queue->tx_pending, false, memory_order_relaxed);
+    (void)sendto(queue->send_fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
     if ((int32_t)(end - tx_consumed(queue)) > 0)
-        atomic_store_explicit(&queue->unfinished, true, memory_order_relaxed);
+        atomic_store_explicit(&queue->tx_pending, true, memory_order_relaxed);
 }
 
-static void put_chunk(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t length, uint32_t options)
+static void enqueue_chunk(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t length, uint32_t options)
 {
     uint64_t chunk = queue->free_chunks[--queue->free_count];
     struct xdp_desc *descriptors = queue->tx.entries;
@@ -95,7 +95,7 @@ static uint32_t chunks_of(const struct sv_xdp_queue *queue, const struct sv_fram
     return SV_LIKELY(length <= queue->chunk_bytes) ? 1 : (length + queue->chunk_bytes - 1) / queue->chunk_bytes;
 }
 
-static unsigned put_frames(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count)
+static unsigned enqueue_frames(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count)
 {
     uint32_t room = queue->tx.mask + 1 - (queue->tx.position - tx_consumed(queue));
     uint32_t chunk_bytes = queue->chunk_bytes;
@@ -110,8 +110,8 @@ static unsigned put_frames(struct sv_xdp_queue *queue, const struct sv_frame *fr
             break;
         room -= parts;
         for (; left > chunk_bytes; left -= chunk_bytes, data += chunk_bytes)
-            put_chunk(queue, data, chunk_bytes, XDP_PKT_CONTD);
-        put_chunk(queue, data, left, 0);
+            enqueue_chunk(queue, data, chunk_bytes, XDP_PKT_CONTD);
+        enqueue_chunk(queue, data, left, 0);
     }
     __atomic_store_n(queue->tx.producer, queue->tx.position, __ATOMIC_RELEASE);
     return n;
@@ -133,12 +133,12 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
     struct sv_spin_deadline deadline = {0};
     unsigned sent = 0;
     uint32_t returned = 0;
-    bool again = false;
+    bool retried = false;
     *error = 0;
     while (sent < count && *error == 0) {
         sv_spin_lock(&queue->send_lock);
-        take_completions(queue);
-        unsigned n = put_frames(queue, frames + sent, count - sent);
+        reap_completions(queue);
+        unsigned n = enqueue_frames(queue, frames + sent, count - sent);
         uint32_t end = queue->tx.position;
         uint32_t returned_now = queue->completion.position;
         sv_spin_unlock(&queue->send_lock);
@@ -147,12 +147,12 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
             return sent + n - left_in_ring(queue, frames + sent, n, end);
         sent += n;
         /* The interface has all chunks. It returns some soon, perhaps to another thread first, or it is stuck. */
-        if (again && returned_now != returned)
+        if (retried && returned_now != returned)
             deadline = (struct sv_spin_deadline){0};
         if (n == 0 && *error == 0 && !sv_spin_time_left(&deadline))
             *error = ENOBUFS;
         returned = returned_now;
-        again = true;
+        retried = true;
     }
     return sent;
 }

@@ -40,9 +40,9 @@ static int ring_offsets(int fd, struct xdp_mmap_offsets *offsets)
     return getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, offsets, &size) == 0 ? 0 : errno;
 }
 
-static int map_receive_ring(struct sv_xdp_lane *lane, const struct xdp_mmap_offsets *offsets)
+static int map_receive_ring(struct sv_xdp_receive_socket *rx_socket, const struct xdp_mmap_offsets *offsets)
 {
-    return map_ring(lane->receiver.fd, &lane->rx, &offsets->rx, XDP_PGOFF_RX_RING, lane->entries,
+    return map_ring(rx_socket->receiver.fd, &rx_socket->rx, &offsets->rx, XDP_PGOFF_RX_RING, rx_socket->entries,
                     sizeof(struct xdp_desc));
 }
 
@@ -50,12 +50,12 @@ static int map_receive_ring(struct sv_xdp_lane *lane, const struct xdp_mmap_offs
 static int map_send_rings(struct sv_xdp_queue *queue)
 {
     struct xdp_mmap_offsets offsets;
-    int error = ring_offsets(queue->sender, &offsets);
+    int error = ring_offsets(queue->send_fd, &offsets);
     if (error == 0)
-        error = map_ring(queue->sender, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks,
+        error = map_ring(queue->send_fd, &queue->tx, &offsets.tx, XDP_PGOFF_TX_RING, queue->send_chunks,
                          sizeof(struct xdp_desc));
     if (error == 0)
-        error = map_ring(queue->sender, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING,
+        error = map_ring(queue->send_fd, &queue->completion, &offsets.cr, XDP_UMEM_PGOFF_COMPLETION_RING,
                          queue->send_chunks, sizeof(uint64_t));
     return error;
 }
@@ -100,7 +100,7 @@ static int register_umem(struct sv_xdp_queue *queue)
     for (uint32_t chunks = SV_XDP_RECEIVE_CHUNKS; error == ENOBUFS && chunks >= SV_XDP_MIN_RECEIVE_CHUNKS;
          chunks /= 2) {
         queue->receive_chunks = chunks;
-        queue->send_chunks = queue->sender >= 0 ? chunks / 2 : 0;
+        queue->send_chunks = queue->send_fd >= 0 ? chunks / 2 : 0;
         error = try_umem(queue);
     }
     if (error == ENOBUFS)
@@ -114,7 +114,7 @@ static int register_umem(struct sv_xdp_queue *queue)
  * Binds a socket, and retries while the queue is busy. The kernel releases the queue of a closed socket in a deferred
  * task that needs the RTNL lock. On a busy machine this takes more than a second.
  */
-static int bind_patiently(int fd, const struct sockaddr_xdp *address)
+static int bind_with_retry(int fd, const struct sockaddr_xdp *address)
 {
     sv_assert_may_block();
     for (int i = 0; bind(fd, (const struct sockaddr *)address, sizeof *address) != 0; i++) {
@@ -135,7 +135,7 @@ static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
                                     (queue->multi_buffer ? XDP_USE_SG : 0));
     address.sxdp_ifindex = (uint32_t)config->receive_ifindex;
     address.sxdp_queue_id = config->number;
-    return bind_patiently(queue->main.receiver.fd, &address);
+    return bind_with_retry(queue->main.receiver.fd, &address);
 }
 
 /* Fills the address of a socket that shares the memory and the flags of the main one. */
@@ -153,12 +153,12 @@ static void fill_shared_address(struct sockaddr_xdp *address, const struct sv_xd
 /* Sets rings and limits of the socket that sends. */
 static int set_up_sending(struct sv_xdp_queue *queue)
 {
-    int error = sv_xdp_set_ring(queue->sender, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
+    int error = sv_xdp_set_ring(queue->send_fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
     if (error == 0)
-        error = sv_xdp_set_ring(queue->sender, XDP_TX_RING, queue->send_chunks);
+        error = sv_xdp_set_ring(queue->send_fd, XDP_TX_RING, queue->send_chunks);
     if (error == 0)
         error = map_send_rings(queue);
-    sv_xdp_raise_limits(queue->sender);
+    sv_xdp_raise_limits(queue->send_fd);
     return error;
 }
 
@@ -182,11 +182,11 @@ static int hand_out_chunks(struct sv_xdp_queue *queue)
     return list_free_chunks(queue);
 }
 
-static int set_up(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+static int set_up_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     int fd = queue->main.receiver.fd;
     bool sends = config->receive_ifindex == config->ifindex;
-    queue->sender = sends ? fd : -1;
+    queue->send_fd = sends ? fd : -1;
     int error = register_umem(queue);
     queue->main.entries = queue->receive_chunks / sv_xdp_main_divisor(queue->zero_copy);
     if (error == 0)
@@ -235,7 +235,7 @@ static int open_socket(int *fd)
 /* This socket shares flags and rings with the main one. */
 static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
-    struct sv_xdp_lane *syns = &queue->syns;
+    struct sv_xdp_receive_socket *syns = &queue->syns;
     struct xdp_mmap_offsets offsets;
     int error = open_socket(&syns->receiver.fd);
     if (error != 0)
@@ -248,14 +248,14 @@ static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
         error = map_receive_ring(syns, &offsets);
     struct sockaddr_xdp address;
     fill_shared_address(&address, queue, config->receive_ifindex, config->number);
-    return error != 0 ? error : bind_patiently(syns->receiver.fd, &address);
+    return error != 0 ? error : bind_with_retry(syns->receiver.fd, &address);
 }
 
 /*
  * In tap mode the queue belongs to the TAP interface. Binding a socket to the network interface for a moment shows
  * whether that has a queue of this number: the result is not EINVAL. Another process may use the queue.
  */
-static int find_queue(const struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+static int check_queue_exists(const struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     struct sockaddr_xdp address;
     int fd;
@@ -276,7 +276,7 @@ static int find_queue(const struct sv_xdp_queue *queue, const struct sv_xdp_queu
 
 /* ---- of a broker ---- */
 
-static void take_layout(struct sv_xdp_queue *queue, const struct sv_broker_layout *layout, uint32_t number)
+static void apply_layout(struct sv_xdp_queue *queue, const struct sv_broker_layout *layout, uint32_t number)
 {
     queue->chunk_bytes = layout->chunk_bytes;
     queue->stride_bytes = layout->stride_bytes;
@@ -287,26 +287,27 @@ static void take_layout(struct sv_xdp_queue *queue, const struct sv_broker_layou
     queue->syns.entries = queue->receive_chunks / layout->syn_divisor;
 }
 
-static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_broker_sockets *handed, uint32_t number)
+static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_broker_sockets *broker_sockets, uint32_t number)
 {
-    off_t start = (off_t)number * handed->layout->queue_bytes;
-    void *memory = mmap(NULL, handed->layout->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, handed->memory, start);
+    off_t start = (off_t)number * broker_sockets->layout->queue_bytes;
+    void *memory = mmap(NULL, broker_sockets->layout->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        broker_sockets->memory, start);
     if (memory == MAP_FAILED)
         return errno;
     queue->umem = memory;
-    queue->umem_bytes = handed->layout->queue_bytes;
+    queue->umem_bytes = broker_sockets->layout->queue_bytes;
     return 0;
 }
 
 /* The broker has filled the fill ring and bound the sockets, so all sizes are fixed. */
-static int adopt(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+static int adopt_broker_sockets(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
-    const struct sv_xdp_broker_sockets *handed = config->handed;
+    const struct sv_xdp_broker_sockets *broker_sockets = config->broker_sockets;
     struct xdp_mmap_offsets offsets;
-    queue->main.receiver.fd = queue->sender = handed->main_socket;
-    queue->syns.receiver.fd = handed->syn_socket;
-    take_layout(queue, handed->layout, config->number);
-    int error = map_memory(queue, handed, config->number);
+    queue->main.receiver.fd = queue->send_fd = broker_sockets->main_socket;
+    queue->syns.receiver.fd = broker_sockets->syn_socket;
+    apply_layout(queue, broker_sockets->layout, config->number);
+    int error = map_memory(queue, broker_sockets, config->number);
     if (error == 0)
         error = map_rings(queue);
     if (error == 0)
@@ -340,13 +341,13 @@ static bool read_statistics(int fd, struct xdp_statistics *statistics)
 static bool has_send_queue(struct sv_xdp_queue *queue)
 {
     struct xdp_statistics statistics;
-    if (queue->sender < 0 || queue->zero_copy)
+    if (queue->send_fd < 0 || queue->zero_copy)
         return queue->zero_copy;
     struct xdp_desc *descriptors = queue->tx.entries;
     descriptors[queue->tx.position++ & queue->tx.mask] = (struct xdp_desc){.addr = queue->umem_bytes, .len = ETH_ZLEN};
     __atomic_store_n(queue->tx.producer, queue->tx.position, __ATOMIC_RELEASE);
-    return sendto(queue->sender, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 || !read_statistics(queue->sender, &statistics) ||
-           statistics.tx_invalid_descs > 0;
+    return sendto(queue->send_fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ||
+           !read_statistics(queue->send_fd, &statistics) || statistics.tx_invalid_descs > 0;
 }
 
 static void count_drops_as(struct sv_receiver *receiver, uint64_t *counter)
@@ -384,8 +385,8 @@ static void count_dropped_syns(struct sv_receiver *receiver)
 static void choose_chunks(struct sv_xdp_queue *queue, uint32_t mtu, bool zero_copy)
 {
     queue->chunk_bytes = sv_xdp_chunk_bytes(mtu, zero_copy);
-    queue->stride_bytes = queue->chunk_bytes + (zero_copy ? 0 : SV_XDP_SPREAD);
-    queue->base_mask = zero_copy ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
+    queue->stride_bytes = queue->chunk_bytes + (zero_copy ? 0 : SV_XDP_STRIDE_PADDING);
+    queue->chunk_mask = zero_copy ? ~(uint64_t)(queue->chunk_bytes - 1) : XSK_UNALIGNED_BUF_ADDR_MASK;
     queue->jumbo = sv_xdp_is_jumbo(mtu);
     queue->zero_copy = zero_copy;
 }
@@ -395,20 +396,20 @@ uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue)
     return queue->jumbo ? SV_XDP_MAX_MTU : queue->chunk_bytes - SV_XDP_HEADROOM - SV_MAX_OVERHEAD;
 }
 
-static int make(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+static int open_sockets(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     int error = open_socket(&queue->main.receiver.fd);
     if (error == 0)
-        error = set_up(queue, config);
+        error = set_up_main(queue, config);
     return error != 0 ? error : open_syns(queue, config);
 }
 
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     memset(queue, 0, sizeof *queue);
-    queue->sender = -1;
+    queue->send_fd = -1;
     choose_chunks(queue, config->mtu, config->zero_copy);
-    queue->partial = config->partial;
+    queue->partial_checksums = config->partial_checksums;
     queue->gso_frames = config->gso_frames;
     queue->multi_buffer = queue->jumbo || queue->gso_frames;
     int error = sv_receiver_init(&queue->main.receiver, queue->zero_copy ? count_drops_of_driver : count_drops);
@@ -417,15 +418,15 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     if (error == 0)
         error = syns_error;
     if (error == 0)
-        error = config->handed != NULL ? adopt(queue, config) : make(queue, config);
-    if (error == 0 && queue->sender < 0 && config->is_unreported)
-        error = find_queue(queue, config);
+        error = config->broker_sockets != NULL ? adopt_broker_sockets(queue, config) : open_sockets(queue, config);
+    if (error == 0 && queue->send_fd < 0 && config->existence_unknown)
+        error = check_queue_exists(queue, config);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
         error = ENOMEM;
-    if (error == 0 && queue->gso_frames && (queue->slots = calloc(SV_BURST, sizeof queue->slots[0])) == NULL)
+    if (error == 0 && queue->gso_frames && (queue->gso_slots = calloc(SV_BURST, sizeof queue->gso_slots[0])) == NULL)
         error = ENOMEM;
     if (error == 0)
-        atomic_store(&queue->sends, has_send_queue(queue));
+        atomic_store(&queue->can_send, has_send_queue(queue));
     else
         sv_xdp_queue_close(queue);
     return error;
@@ -438,13 +439,13 @@ static void unmap_ring(struct sv_xdp_ring *ring)
     ring->map = NULL;
 }
 
-static void close_lane(struct sv_xdp_lane *lane)
+static void close_receive_socket(struct sv_xdp_receive_socket *rx_socket)
 {
-    unmap_ring(&lane->rx);
-    if (lane->receiver.fd >= 0)
-        close(lane->receiver.fd);
-    sv_receiver_close(&lane->receiver);
-    lane->receiver.fd = -1;
+    unmap_ring(&rx_socket->rx);
+    if (rx_socket->receiver.fd >= 0)
+        close(rx_socket->receiver.fd);
+    sv_receiver_close(&rx_socket->receiver);
+    rx_socket->receiver.fd = -1;
 }
 
 void sv_xdp_queue_close(struct sv_xdp_queue *queue)
@@ -453,16 +454,16 @@ void sv_xdp_queue_close(struct sv_xdp_queue *queue)
     unmap_ring(&queue->tx);
     unmap_ring(&queue->fill);
     unmap_ring(&queue->completion);
-    queue->sender = -1;
-    close_lane(&queue->syns);
-    close_lane(&queue->main);
+    queue->send_fd = -1;
+    close_receive_socket(&queue->syns);
+    close_receive_socket(&queue->main);
     if (queue->umem != NULL)
         munmap(queue->umem, queue->umem_bytes);
     free(queue->free_chunks);
     free(queue->scratch);
-    free(queue->slots);
+    free(queue->gso_slots);
     queue->umem = NULL;
     queue->free_chunks = NULL;
     queue->scratch = NULL;
-    queue->slots = NULL;
+    queue->gso_slots = NULL;
 }

@@ -10,16 +10,17 @@
 #include <unistd.h>
 
 /* Feature bits of <linux/virtio_net.h>: frames that the device may send, and buffers into which it receives. */
-enum { NAMES_MTU = 3, MAY_SEND_TSO4 = 7, MAY_SEND_TSO6 = 8, MAY_SEND_ECN = 9, MAY_SEND_UFO = 10, MERGEABLE_BUFFERS = 15,
-       MAY_SEND_USO4 = 54, MAY_SEND_USO6 = 55 };
+enum { FEATURE_MTU = 3, FEATURE_GUEST_TSO4 = 7, FEATURE_GUEST_TSO6 = 8, FEATURE_GUEST_ECN = 9, FEATURE_GUEST_UFO = 10,
+      FEATURE_MRG_RXBUF = 15,
+       FEATURE_GUEST_USO4 = 54, FEATURE_GUEST_USO6 = 55 };
 
 static bool may_send_gso_frames(const char *features)
 {
-    static const unsigned alone[] = {MAY_SEND_TSO4, MAY_SEND_TSO6, MAY_SEND_ECN, MAY_SEND_UFO};
+    static const unsigned alone[] = {FEATURE_GUEST_TSO4, FEATURE_GUEST_TSO6, FEATURE_GUEST_ECN, FEATURE_GUEST_UFO};
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
         if (features[alone[i]] == '1')
             return true;
-    return features[MAY_SEND_USO4] == '1' && features[MAY_SEND_USO6] == '1';
+    return features[FEATURE_GUEST_USO4] == '1' && features[FEATURE_GUEST_USO6] == '1';
 }
 
 bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu)
@@ -30,9 +31,9 @@ bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu)
         return true;
     bool read = fgets(features, sizeof features, file) != NULL;
     fclose(file);
-    if (!read || strlen(features) <= MAY_SEND_USO6 || features[MERGEABLE_BUFFERS] == '1')
+    if (!read || strlen(features) <= FEATURE_GUEST_USO6 || features[FEATURE_MRG_RXBUF] == '1')
         return true;
-    return !may_send_gso_frames(features) && (features[NAMES_MTU] != '1' || max_mtu <= ETH_DATA_LEN);
+    return !may_send_gso_frames(features) && (features[FEATURE_MTU] != '1' || max_mtu <= ETH_DATA_LEN);
 }
 
 /* ---- the interface's largest MTU ---- */

@@ -157,7 +157,7 @@ static void ask_for_bystander(struct stage *stage, const struct sv_broker_reques
 {
     struct figures *figures = stage->figures;
     struct timespec since = now();
-    CHECK_EQ(0, broker_ask(stage->bystander, request));
+    CHECK_EQ(0, broker_transact(stage->bystander, request));
     if (figures->answers < MAX_ANSWERS)
         figures->micros[figures->answers++] = (uint32_t)(seconds_since(since) * 1e6);
 }
@@ -213,7 +213,7 @@ static int open_bystander(const struct stage *stage)
     int fd = scene_connect(&stage->scene);
     strcpy(request.open.netdev, stage->other.name[0]);
     request.open.mtu = 1500;
-    CHECK_EQ(0, broker_ask(fd, &request));
+    CHECK_EQ(0, broker_transact(fd, &request));
     return fd;
 }
 

@@ -3,7 +3,7 @@
  * The texts that the broker answers and logs. server_requests.c is included, with the functions replaced that open
  * devices, send and log.
  */
-#define server_limits_of tested_limits_of
+#define server_limit_uid tested_limits_of
 #define server_usage_of tested_usage_of
 #define server_close_device tested_close_device
 #define server_answer tested_answer
@@ -79,7 +79,7 @@ static struct client client_of(uid_t uid)
 {
     struct client client;
     memset(&client, 0, sizeof client);
-    client.user.uid = client.limited_as = uid;
+    client.user.uid = client.limit_uid = uid;
     return client;
 }
 
@@ -111,7 +111,7 @@ static void an_unexplained_error_has_no_text_of_another_client(void)
     memset(&question, 0, sizeof question);
     question.kind = SESSION_REQUEST;
     question.request.call = SV_BROKER_MAC;
-    other.grant.open = true;
+    other.grant.is_open = true;
     refuse(server, &one, 999);
     CHECK(tested_answer(server, &other, &question));
     check_last(ENODEV);

@@ -199,10 +199,10 @@ static void test_confined_sessions_serve(void)
         return;
     scene_open_confined(&scene, "user=me interface=none0 modes=generic ports=any");
     int fd = scene_connect(&scene);
-    CHECK_EQ(ENOTCONN, broker_ask(fd, &request));
+    CHECK_EQ(ENOTCONN, broker_transact(fd, &request));
     request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, "none0");
-    CHECK(broker_ask(fd, &request) != 0);           /* the interface does not exist */
+    CHECK(broker_transact(fd, &request) != 0);      /* the interface does not exist */
     struct {
         struct sv_broker_request request;
         struct sock_filter code;
@@ -234,9 +234,9 @@ static void test_confined_sessions_open_devices(void)
     int fd = scene_connect(&scene);
     struct sv_broker_request request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
-    CHECK_EQ(0, broker_ask(fd, &request));
+    CHECK_EQ(0, broker_transact(fd, &request));
     request = request_of(SV_BROKER_MAC);
-    CHECK_EQ(0, broker_ask(fd, &request));
+    CHECK_EQ(0, broker_transact(fd, &request));
     close(fd);
     scene_settle(&scene);
     scene_close(&scene);

@@ -127,7 +127,7 @@ static void test_the_descriptors_that_it_sends_cannot_be_changed(void)
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
     int fd = scene_connect(&scene);
     struct sv_broker_request request = request_of(SV_BROKER_MAC);
-    CHECK_EQ(ENOTCONN, broker_ask(fd, &request));          /* the open request was accepted */
+    CHECK_EQ(ENOTCONN, broker_transact(fd, &request));     /* the open request was accepted */
     request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
     request.open.mtu = 1500;
@@ -147,7 +147,7 @@ static void test_the_descriptors_that_it_sends_cannot_be_changed(void)
             check_send_buffer(fds[i]);
         close(fds[i]);
     }
-    CHECK_EQ(EISCONN, broker_ask(fd, &request));
+    CHECK_EQ(EISCONN, broker_transact(fd, &request));
     for (int i = 0; i < SV_BROKER_SOCKETS; i++)
         close(fds[i]);
     /* The broker keeps two maps of rules, the memory and the packet socket. */
@@ -196,12 +196,12 @@ static void test_a_device_stays_counted_until_its_descriptors_are_read(void)
     struct pollfd end = {.fd = fd, .events = POLLRDHUP};
     CHECK_EQ(1, poll(&end, 1, 60000));          /* the client is disconnected */
     strcpy(request.open.netdev, wire.name[1]);
-    CHECK_EQ(EACCES, broker_ask(other, &request));      /* its device counts until it has read the message */
+    CHECK_EQ(EACCES, broker_transact(other, &request)); /* its device counts until it has read the message */
     count = take(fd, &reply, fds);
     for (unsigned i = 0; i < count; i++)
         close(fds[i]);
     check_ended(fd);
-    CHECK_EQ(0, broker_ask(other, &request));
+    CHECK_EQ(0, broker_transact(other, &request));
     close(other);
     scene_close(&scene);
     link_close(&wire);
@@ -214,7 +214,7 @@ static int open_and_close(const struct scene *scene, const char *netdev)
     int error;
     strcpy(request.open.netdev, netdev);
     do
-        error = broker_ask(fd, &request);
+        error = broker_transact(fd, &request);
     while (error == EBUSY);
     CHECK_EQ(0, shutdown(fd, SHUT_WR));
     check_ended(fd);
@@ -303,7 +303,7 @@ static void test_it_waits_for_a_busy_queue_and_still_serves_others(void)
     strcpy(request.open.netdev, wire.name[0]);
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
     request = request_of(SV_BROKER_MAC);
-    CHECK_EQ(ENOTCONN, broker_ask(other, &request));
+    CHECK_EQ(ENOTCONN, broker_transact(other, &request));
     close(holder);
     unsigned count = take(fd, &reply, fds);
     CHECK_EQ(0, reply.error);
@@ -354,7 +354,7 @@ static void test_a_busy_interface_is_refused_with_a_reason_and_can_be_retried(vo
     strcpy(request.open.netdev, wire.name[0]);
     /* No device is created, so the number of attempts is not limited. */
     for (int i = 0; i < 2 * SERVER_OPENS; i++)
-        CHECK_EQ(EBUSY, broker_ask(fd, &request));
+        CHECK_EQ(EBUSY, broker_transact(fd, &request));
     close(fd);
     CHECK_EQ(0, ibv_close_device(context));
     scene_close(&scene);

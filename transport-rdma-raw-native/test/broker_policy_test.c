@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static struct policy policy;
-static char why[256];
+static char error_text[256];
 
 static bool lookup(bool is_group, const char *name, uint32_t *id)
 {
@@ -19,31 +19,31 @@ static bool lookup(bool is_group, const char *name, uint32_t *id)
 
 static bool parse(const char *text)
 {
-    return policy_parse(&policy, text, strlen(text), lookup, why, sizeof why);
+    return policy_parse(&policy, text, strlen(text), lookup, error_text, sizeof error_text);
 }
 
 static void must_parse(const char *text)
 {
     if (!parse(text))
-        test_failed(__FILE__, __LINE__, "%s: %s", text, why);
+        test_failed(__FILE__, __LINE__, "%s: %s", text, error_text);
 }
 
 static bool has_port(const struct policy_user *user, const char *netdev, uint8_t protocol, uint16_t port)
 {
-    const struct policy_place place = {.netdev = netdev, .modes = POLICY_ANY_MODE};
-    return policy_has_port(&policy, user, &place, protocol, port);
+    const struct policy_scope scope = {.netdev = netdev, .modes = POLICY_ANY_MODE};
+    return policy_has_port(&policy, user, &scope, protocol, port);
 }
 
 static bool has_any_port(const struct policy_user *user, const char *netdev)
 {
-    const struct policy_place place = {.netdev = netdev, .modes = POLICY_ANY_MODE};
-    return policy_has_any_port(&policy, user, &place);
+    const struct policy_scope scope = {.netdev = netdev, .modes = POLICY_ANY_MODE};
+    return policy_has_any_port(&policy, user, &scope);
 }
 
 static void check_refused(const char *text, const char *reason)
 {
-    if (parse(text) || strstr(why, reason) == NULL)
-        test_failed(__FILE__, __LINE__, "%s: %s", text, why);
+    if (parse(text) || strstr(error_text, reason) == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", text, error_text);
     CHECK_EQ(0, policy.lines);
 }
 
@@ -58,13 +58,13 @@ static void test_lines_of_a_policy_add_up(void)
                "group=staff interface=eth2 modes=generic ports=any\n"
                "user=www interface=eth3 modes=zerocopy ports=any");
     CHECK_EQ(4, policy.lines);
-    CHECK_EQ(3, policy_devices(&policy, &www, "eth1", SV_BROKER_GENERIC));
-    CHECK_EQ(3, policy_devices(&policy, &www, "eth1", SV_BROKER_NATIVE));
-    CHECK_EQ(0, policy_devices(&policy, &www, "eth2", SV_BROKER_GENERIC));
-    CHECK_EQ(0, policy_devices(&policy, &www, "eth", SV_BROKER_GENERIC));
-    CHECK_EQ(0, policy_devices(&policy, &www, "eth1", SV_BROKER_ZERO_COPY));
-    CHECK_EQ(1, policy_devices(&policy, &www, "eth3", SV_BROKER_ZERO_COPY));
-    CHECK_EQ(0, policy_devices(&policy, &www, "eth3", SV_BROKER_NATIVE));
+    CHECK_EQ(3, policy_max_devices(&policy, &www, "eth1", SV_BROKER_GENERIC));
+    CHECK_EQ(3, policy_max_devices(&policy, &www, "eth1", SV_BROKER_NATIVE));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth2", SV_BROKER_GENERIC));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth", SV_BROKER_GENERIC));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth1", SV_BROKER_ZERO_COPY));
+    CHECK_EQ(1, policy_max_devices(&policy, &www, "eth3", SV_BROKER_ZERO_COPY));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth3", SV_BROKER_NATIVE));
     CHECK(has_port(&www, "eth1", IPPROTO_TCP, 80));
     CHECK(has_port(&www, "eth1", IPPROTO_TCP, 443));
     CHECK(has_port(&www, NULL, IPPROTO_UDP, 5999));
@@ -73,8 +73,8 @@ static void test_lines_of_a_policy_add_up(void)
     CHECK(!has_port(&www, "eth1", IPPROTO_UDP, 4999));
     CHECK(!has_port(&www, "eth2", IPPROTO_TCP, 80));
     CHECK(!has_any_port(&www, "eth1"));
-    CHECK_EQ(1, policy_devices(&policy, &member, "eth2", SV_BROKER_GENERIC));
-    CHECK_EQ(0, policy_devices(&policy, &member, "eth2", SV_BROKER_NATIVE));
+    CHECK_EQ(1, policy_max_devices(&policy, &member, "eth2", SV_BROKER_GENERIC));
+    CHECK_EQ(0, policy_max_devices(&policy, &member, "eth2", SV_BROKER_NATIVE));
     CHECK(has_any_port(&member, "eth2"));
     CHECK(has_port(&member, "eth2", IPPROTO_TCP, 22));
     CHECK(!policy_has_interface(&policy, &member, "eth1"));
@@ -86,8 +86,8 @@ static void test_lines_of_a_policy_add_up(void)
 static void test_ports_of_a_mode(void)
 {
     const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
-    const struct policy_place generic = {.netdev = "eth1", .modes = 1u << SV_BROKER_GENERIC};
-    const struct policy_place native = {.netdev = "eth1", .modes = 1u << SV_BROKER_NATIVE};
+    const struct policy_scope generic = {.netdev = "eth1", .modes = 1u << SV_BROKER_GENERIC};
+    const struct policy_scope native = {.netdev = "eth1", .modes = 1u << SV_BROKER_NATIVE};
     must_parse("user=www interface=eth1 modes=generic ports=tcp:80\n"
                "user=www interface=eth1 modes=native ports=any");
     CHECK(policy_has_port(&policy, &www, &generic, IPPROTO_TCP, 80));
@@ -146,8 +146,8 @@ static void test_invalid_lines_of_a_policy_are_refused(void)
     check_refused("user=1 interface=e modes=generic ports=any # rest", "'#' is unknown");
     check_refused("user=1 interface=e modes=generic ports=any\r", "printable");
     check_refused("user=1 interface=e modes=generic ports=any\nuser=1 \xc3\xa9", "line 2: it has a character");
-    CHECK(!policy_parse(&policy, "user=1\0x", 8, lookup, why, sizeof why));
-    CHECK(strstr(why, "printable") != NULL);
+    CHECK(!policy_parse(&policy, "user=1\0x", 8, lookup, error_text, sizeof error_text));
+    CHECK(strstr(error_text, "printable") != NULL);
 }
 
 /* Parses a policy with many lines or items, up to one too many. */
@@ -180,37 +180,37 @@ static void test_a_policy_file_that_others_may_write_is_refused(void)
     int fd = mkstemp(path);
     CHECK(fd >= 0);
     CHECK_EQ(sizeof text - 1, write(fd, text, sizeof text - 1));
-    CHECK(policy_read(&policy, path, why, sizeof why));
+    CHECK(policy_read(&policy, path, error_text, sizeof error_text));
     CHECK_EQ(1, policy.lines);
     CHECK_EQ(0, fchmod(fd, 0620));
-    CHECK(!policy_read(&policy, path, why, sizeof why));
-    CHECK(strstr(why, "others can write") != NULL);
+    CHECK(!policy_read(&policy, path, error_text, sizeof error_text));
+    CHECK(strstr(error_text, "others can write") != NULL);
     CHECK_EQ(0, policy.lines);
     CHECK_EQ(0, fchmod(fd, 0602));
-    CHECK(!policy_read(&policy, path, why, sizeof why));
+    CHECK(!policy_read(&policy, path, error_text, sizeof error_text));
     CHECK_EQ(0, fchmod(fd, 0600));
     CHECK_EQ(6, write(fd, "wrong\n", 6));
-    CHECK(!policy_read(&policy, path, why, sizeof why));
-    CHECK(strstr(why, "line 2") != NULL);
+    CHECK(!policy_read(&policy, path, error_text, sizeof error_text));
+    CHECK(strstr(error_text, "line 2") != NULL);
     close(fd);
     unlink(path);
-    CHECK(!policy_read(&policy, path, why, sizeof why));
-    CHECK(!policy_read(&policy, "/dev/null", why, sizeof why));
+    CHECK(!policy_read(&policy, path, error_text, sizeof error_text));
+    CHECK(!policy_read(&policy, "/dev/null", error_text, sizeof error_text));
 }
 
 /* A policy with arbitrary bytes from another process does not cause accesses outside of it. */
 static void test_arbitrary_bytes_in_a_policy_cause_no_invalid_access(void)
 {
     must_parse("user=1 interface=e modes=generic ports=tcp:80");
-    CHECK(policy_is_sound(&policy));
+    CHECK(policy_is_valid(&policy));
     policy.line[0].ranges = POLICY_MAX_RANGES + 1;
-    CHECK(!policy_is_sound(&policy));
+    CHECK(!policy_is_valid(&policy));
     must_parse("user=1 interface=e modes=generic ports=tcp:80");
     memset(policy.line[0].netdev, 'e', sizeof policy.line[0].netdev);
-    CHECK(!policy_is_sound(&policy));
+    CHECK(!policy_is_valid(&policy));
     must_parse("user=1 interface=e modes=generic ports=tcp:80");
     policy.lines = POLICY_MAX_LINES + 1;
-    CHECK(!policy_is_sound(&policy));
+    CHECK(!policy_is_valid(&policy));
     policy.lines = 0;
 }
 

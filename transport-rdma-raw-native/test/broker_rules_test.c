@@ -180,28 +180,28 @@ static void check_kinds(int fd)
 {
     for (uint32_t i = 0; i < GRANT_MAX_SHAPES; i++) {
         const struct sv_broker_request request = rule_request(i);
-        CHECK_EQ(0, broker_ask(fd, &request));
+        CHECK_EQ(0, broker_transact(fd, &request));
     }
     struct sv_broker_request request = rule_request(GRANT_MAX_SHAPES);
-    CHECK_EQ(ENOMEM, broker_ask(fd, &request));
+    CHECK_EQ(ENOMEM, broker_transact(fd, &request));
     request = rule_request(0);
     request.rule.mask.outer.layers |= SV_LAYER_VXLAN;
-    CHECK_EQ(EACCES, broker_ask(fd, &request));
+    CHECK_EQ(EACCES, broker_transact(fd, &request));
     request = rule_request(0);
     request.rule.mask.inner.dst_port = 1;
-    CHECK_EQ(EACCES, broker_ask(fd, &request));
+    CHECK_EQ(EACCES, broker_transact(fd, &request));
     request = rule_request(0);
     request.rule.mask.outer.hop_limit = 1;
-    CHECK_EQ(EACCES, broker_ask(fd, &request));
+    CHECK_EQ(EACCES, broker_transact(fd, &request));
     request = rule_request(0);
     request.rule.mask.outer.src_mac[0] = 1;
-    CHECK_EQ(EACCES, broker_ask(fd, &request));
+    CHECK_EQ(EACCES, broker_transact(fd, &request));
     /* A kind without rules frees its place. */
     request = rule_request(1);
     request.call = SV_BROKER_REMOVE_RULE;
-    CHECK_EQ(0, broker_ask(fd, &request));
+    CHECK_EQ(0, broker_transact(fd, &request));
     request = rule_request(GRANT_MAX_SHAPES);
-    CHECK_EQ(0, broker_ask(fd, &request));
+    CHECK_EQ(0, broker_transact(fd, &request));
 }
 
 static void test_rules_of_many_kinds_or_on_unusual_fields_are_refused(void)
@@ -215,7 +215,7 @@ static void test_rules_of_many_kinds_or_on_unusual_fields_are_refused(void)
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
     int fd = scene_connect(&scene);
     strcpy(request.open.netdev, wire.name[0]);
-    CHECK_EQ(0, broker_ask(fd, &request));
+    CHECK_EQ(0, broker_transact(fd, &request));
     check_kinds(fd);
     close(fd);
     scene_close(&scene);
@@ -238,16 +238,16 @@ static void test_address_that_becomes_its_own(void)
     scene_open_for(&scene, &wire, "modes=generic ports=any");
     int fd = scene_connect(&scene);
     strcpy(open.open.netdev, wire.name[0]);
-    CHECK_EQ(0, broker_ask(fd, &open));
+    CHECK_EQ(0, broker_transact(fd, &open));
     memset(rule.rule.mask.outer.dst_mac, 0xff, sizeof foreign);
     memcpy(rule.rule.value.outer.dst_mac, foreign, sizeof foreign);
-    CHECK_EQ(0, broker_ask(fd, &rule));
+    CHECK_EQ(0, broker_transact(fd, &rule));
     run("ip -d link show %s | grep -q 'promiscuity 1 '", wire.name[0]);
     run("ip link set %s address 02:00:00:00:00:77", wire.name[0]);
     struct sv_broker_request mac = request_of(SV_BROKER_MAC);
-    CHECK_EQ(0, broker_ask(fd, &mac));
+    CHECK_EQ(0, broker_transact(fd, &mac));
     rule.call = SV_BROKER_REMOVE_RULE;
-    CHECK_EQ(0, broker_ask(fd, &rule));
+    CHECK_EQ(0, broker_transact(fd, &rule));
     run("ip -d link show %s | grep -q 'promiscuity 0 '", wire.name[0]);
     close(fd);
     scene_close(&scene);

@@ -57,9 +57,9 @@ static bool any_user(bool is_group, const char *name, uint32_t *id)
 
 void scene_read_policy(struct scene *scene, const char *policy)
 {
-    char why[256];
-    if (!policy_parse(&scene->policy, policy, strlen(policy), any_user, why, sizeof why))
-        test_failed(__FILE__, __LINE__, "%s", why);
+    char error_text[256];
+    if (!policy_parse(&scene->policy, policy, strlen(policy), any_user, error_text, sizeof error_text))
+        test_failed(__FILE__, __LINE__, "%s", error_text);
 }
 
 void scene_listen(struct scene *scene)
@@ -159,7 +159,7 @@ struct sv_broker_reply reply_of(int fd)
     return reply;
 }
 
-int broker_ask(int fd, const struct sv_broker_request *request)
+int broker_transact(int fd, const struct sv_broker_request *request)
 {
     CHECK_EQ(sizeof *request, send(fd, request, sizeof *request, MSG_NOSIGNAL));
     return reply_of(fd).error;

@@ -49,7 +49,7 @@ void scene_read_policy(struct scene *scene, const char *policy);
 struct sv_broker_request request_of(enum sv_broker_call call);
 struct sv_broker_reply reply_of(int fd);
 /* Returns the error of the reply. */
-int broker_ask(int fd, const struct sv_broker_request *request);
+int broker_transact(int fd, const struct sv_broker_request *request);
 /* Sends bytes with a descriptor. Returns 0 or an errno. */
 int send_passing(int fd, const void *bytes, size_t length, int passed);
 void check_ended(int fd);

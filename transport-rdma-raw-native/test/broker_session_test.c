@@ -116,7 +116,7 @@ static void check_others_are_served(const struct scene *scene)
     struct sv_broker_request request = request_of(SV_BROKER_MAC);
     for (int i = 0; i < 3; i++) {
         int other = scene_connect(scene);
-        CHECK_EQ(ENOTCONN, broker_ask(other, &request));
+        CHECK_EQ(ENOTCONN, broker_transact(other, &request));
         close(other);
     }
 }
@@ -283,7 +283,7 @@ static void test_descriptors_are_refused(void)
     link_open(&wire, 1500, 1);
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
     int fd = scene_connect(&scene);
-    CHECK_EQ(ENOTCONN, broker_ask(fd, &request));
+    CHECK_EQ(ENOTCONN, broker_transact(fd, &request));
     /* A listener on another protocol has no TCP port. */
     CHECK_EQ(EPERM, send_passing(fd, &request, sizeof request, scene.listener));
     close(fd);
@@ -294,7 +294,7 @@ static void test_descriptors_are_refused(void)
     CHECK_EQ(EPROTO, reply_of(fd).error);
     request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
-    CHECK_EQ(0, broker_ask(fd, &request));
+    CHECK_EQ(0, broker_transact(fd, &request));
     /* The descriptor belongs to a device request. */
     CHECK_EQ(EPERM, send_passing(fd, &request, sizeof request, scene.listener));
     close(fd);
@@ -307,7 +307,7 @@ static void test_descriptors_are_refused(void)
 /* Runs the broker in a separate process, as main.c does. */
 static void __attribute__((noreturn)) run_broker(struct scene *scene, bool traced)
 {
-    end_with_parent();
+    die_with_parent();
     if (traced)
         (void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     struct server *server = server_create(scene->listener, &scene->policy, false);
@@ -327,7 +327,7 @@ enum { EACH_CALL_STOPS_TWICE = 2 };
 static void __attribute__((noreturn)) run_killer(struct scene *scene, unsigned number)
 {
     int status;
-    end_with_parent();
+    die_with_parent();
     pid_t broker = fork();
     if (broker == 0)
         run_broker(scene, true);

@@ -75,30 +75,30 @@ static void test_invalid_and_denied_requests_keep_the_connection(void)
     scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
     int fd = scene_connect(&scene);
     struct sv_broker_request request = request_of(SV_BROKER_CALLS);
-    CHECK_EQ(EPROTO, broker_ask(fd, &request));
+    CHECK_EQ(EPROTO, broker_transact(fd, &request));
     request = request_of(SV_BROKER_ADD_RULE);
-    CHECK_EQ(ENOTCONN, broker_ask(fd, &request));
+    CHECK_EQ(ENOTCONN, broker_transact(fd, &request));
     request = request_of(SV_BROKER_OPEN);
-    CHECK_EQ(EINVAL, broker_ask(fd, &request));                        /* no name */
+    CHECK_EQ(EINVAL, broker_transact(fd, &request));                   /* no name */
     memset(request.open.netdev, 'x', sizeof request.open.netdev);
-    CHECK_EQ(EINVAL, broker_ask(fd, &request));                        /* name without an end */
+    CHECK_EQ(EINVAL, broker_transact(fd, &request));                   /* name without an end */
     strcpy(request.open.netdev, "a\nb");
-    CHECK_EQ(EINVAL, broker_ask(fd, &request));
+    CHECK_EQ(EINVAL, broker_transact(fd, &request));
     strcpy(request.open.netdev, "eth9");
-    CHECK_EQ(EACCES, broker_ask(fd, &request));
+    CHECK_EQ(EACCES, broker_transact(fd, &request));
     strcpy(request.open.netdev, "none0");
     request.open.mode = SV_BROKER_NATIVE;
-    CHECK_EQ(EACCES, broker_ask(fd, &request));
+    CHECK_EQ(EACCES, broker_transact(fd, &request));
     request.open.mode = SV_BROKER_ZERO_COPY;
-    CHECK_EQ(EACCES, broker_ask(fd, &request));
+    CHECK_EQ(EACCES, broker_transact(fd, &request));
     request.open.mode = SV_BROKER_MODES;
-    CHECK_EQ(EINVAL, broker_ask(fd, &request));
+    CHECK_EQ(EINVAL, broker_transact(fd, &request));
     request = request_of(SV_BROKER_SOLICIT);
     request.solicit.family = AF_INET;
     request.solicit.ifindex = 1;
-    CHECK_EQ(EACCES, broker_ask(fd, &request));                        /* the policy does not grant lo */
+    CHECK_EQ(EACCES, broker_transact(fd, &request));                   /* the policy does not grant lo */
     request.solicit.family = AF_UNIX;
-    CHECK_EQ(EAFNOSUPPORT, broker_ask(fd, &request));
+    CHECK_EQ(EAFNOSUPPORT, broker_transact(fd, &request));
     close(fd);
     scene_stop(&scene);
     CHECK_EQ(4, server_counters(scene.server)->denied);
@@ -114,12 +114,12 @@ static void test_a_client_without_a_request_is_disconnected(void)
     int silent = scene_connect(&scene);
     struct sv_broker_request request = request_of(SV_BROKER_MAC);
     int busy = scene_connect(&scene);
-    CHECK_EQ(ENOTCONN, broker_ask(busy, &request));                    /* accepted after the other one */
+    CHECK_EQ(ENOTCONN, broker_transact(busy, &request));               /* accepted after the other one */
     broker_clock_add(IDLE_MILLIS);
     close(scene_connect(&scene));
     check_ended(silent);
     scene_stop(&scene);
-    CHECK_EQ(1, server_counters(scene.server)->late);
+    CHECK_EQ(1, server_counters(scene.server)->timed_out);
     close(busy);
     scene_close(&scene);
 }
@@ -136,10 +136,10 @@ static void test_a_client_that_does_not_read_is_disconnected(void)
     CHECK(errno == EPIPE || errno == ECONNRESET);
     close(deaf);
     int other = scene_connect(&scene);
-    CHECK_EQ(ENOTCONN, broker_ask(other, &request));
+    CHECK_EQ(ENOTCONN, broker_transact(other, &request));
     close(other);
     scene_stop(&scene);
-    CHECK_EQ(1, server_counters(scene.server)->late);
+    CHECK_EQ(1, server_counters(scene.server)->timed_out);
     scene_close(&scene);
 }
 
@@ -172,7 +172,7 @@ static void test_connections_per_user_are_limited(void)
         check_ended(scene_connect(&scene));
     close(fds[0]);
     struct sv_broker_request request = request_of(SV_BROKER_MAC);
-    CHECK_EQ(ENOTCONN, broker_ask(fds[1], &request));
+    CHECK_EQ(ENOTCONN, broker_transact(fds[1], &request));
     fds[0] = connect_when_free(&scene);
     for (int i = 0; i < SERVER_MAX_CLIENTS_OF_USER; i++)
         close(fds[i]);
@@ -205,7 +205,7 @@ static void test_all_users_outside_the_policy_share_one_limit(void)
     check_ended(refused);
     struct sv_broker_request request = request_of(SV_BROKER_MAC);
     int fd = scene_connect(&scene);
-    CHECK_EQ(ENOTCONN, broker_ask(fd, &request));
+    CHECK_EQ(ENOTCONN, broker_transact(fd, &request));
     close(fd);
     for (int i = 0; i < SERVER_MAX_CLIENTS_OF_USER; i++)
         close(fds[i]);
@@ -234,7 +234,7 @@ static void test_a_slow_request_delays_others_only_once(void)
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = scene_connect(&scene);
         strcpy(request.open.netdev, wire[i / 2].name[i % 2]);
-        CHECK_EQ(0, broker_ask(fds[i], &request));
+        CHECK_EQ(0, broker_transact(fds[i], &request));
     }
     scene_stop(&scene);
     request = request_of(SV_BROKER_MAC);
@@ -267,13 +267,13 @@ static void test_next_hops_per_second_are_limited_across_a_users_connections(voi
     int first = scene_connect(&scene);
     int second = scene_connect(&scene);
     for (int i = 0; i < SERVER_SOLICITATIONS; i++)
-        CHECK_EQ(EACCES, broker_ask(first, &request));                 /* the policy does not grant lo */
-    CHECK_EQ(EAGAIN, broker_ask(second, &request));
+        CHECK_EQ(EACCES, broker_transact(first, &request));            /* the policy does not grant lo */
+    CHECK_EQ(EAGAIN, broker_transact(second, &request));
     close(first);
     int third = scene_connect(&scene);
-    CHECK_EQ(EAGAIN, broker_ask(third, &request));
+    CHECK_EQ(EAGAIN, broker_transact(third, &request));
     broker_clock_add(1000);
-    CHECK_EQ(EACCES, broker_ask(third, &request));
+    CHECK_EQ(EACCES, broker_transact(third, &request));
     close(second);
     close(third);
     scene_close(&scene);
@@ -285,7 +285,7 @@ static int ask_for_hop(int fd, const struct wire *wire, const char *address)
     request.solicit.ifindex = if_nametoindex(wire->name[0]);
     request.solicit.family = AF_INET;
     CHECK_EQ(1, inet_pton(AF_INET, address, request.solicit.address));
-    return broker_ask(fd, &request);
+    return broker_transact(fd, &request);
 }
 
 /* Unanswered next hops of a user cannot fill the kernel's table. Answered ones are not limited. */
@@ -303,7 +303,7 @@ static void test_unanswered_and_indirect_next_hops_are_refused(void)
     int fd = scene_connect(&scene);
     CHECK_EQ(EHOSTUNREACH, ask_for_hop(fd, &wire, "198.18.2.1"));      /* reached through a gateway */
     CHECK_EQ(EHOSTUNREACH, ask_for_hop(fd, &wire, "198.18.3.1"));      /* without a route */
-    for (int i = 0; i < NEIGHBOR_UNANSWERED; i++) {
+    for (int i = 0; i < NEIGHBOR_MAX_PENDING; i++) {
         snprintf(address, sizeof address, "198.18.1.%d", 10 + i);
         CHECK_EQ(0, ask_for_hop(fd, &wire, address));
     }

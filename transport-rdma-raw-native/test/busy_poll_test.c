@@ -207,8 +207,8 @@ static void test_settings_of_napi_instances_are_restored(void)
     CHECK_EQ(0, add_queue(&poll, 1, FIRST_ID + 1));
     CHECK_EQ(0, add_queue(&poll, 2, FIRST_ID + 1));     /* two queues of one instance */
     for (int i = 0; i < INSTANCES; i++)
-        CHECK(sv_busy_poll_is_left(&instance[i]));
-    sv_busy_poll_end(&poll);
+        CHECK(sv_busy_poll_is_leftover(&instance[i]));
+    sv_busy_poll_restore(&poll);
     CHECK_EQ(0, instance[0].defer_hard_irqs);
     CHECK_EQ(0, instance[0].gro_flush_timeout_nanos);
     CHECK_EQ(1, instance[1].defer_hard_irqs);
@@ -226,10 +226,10 @@ static void test_settings_left_by_a_killed_process_are_not_restored(void)
     CHECK_EQ(0, add_queue(&killed, 0, FIRST_ID));
     CHECK_EQ(0, sv_busy_poll_init(&next, "lo", 1));
     CHECK_EQ(0, add_queue(&next, 0, FIRST_ID));
-    sv_busy_poll_end(&next);
+    sv_busy_poll_restore(&next);
     CHECK_EQ(0, instance[0].defer_hard_irqs);
     CHECK_EQ(0, instance[0].gro_flush_timeout_nanos);
-    sv_busy_poll_end(&killed);
+    sv_busy_poll_restore(&killed);
     kernel_ends();
 }
 
@@ -243,13 +243,13 @@ static void test_settings_are_restored_at_exit(void)
     CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
     CHECK_EQ(0, add_queue(&poll, 0, FIRST_ID));
     poll.pid++;
-    sv_busy_poll_end_all();
-    CHECK(sv_busy_poll_is_left(&instance[0]));
+    sv_busy_poll_restore_all();
+    CHECK(sv_busy_poll_is_leftover(&instance[0]));
     poll.pid--;
-    sv_busy_poll_end_all();
+    sv_busy_poll_restore_all();
     CHECK_EQ(0, instance[0].defer_hard_irqs);
     CHECK_EQ(0, instance[0].gro_flush_timeout_nanos);
-    sv_busy_poll_end(&poll);
+    sv_busy_poll_restore(&poll);
     kernel_ends();
 }
 
@@ -262,7 +262,7 @@ static void test_a_queue_without_an_instance(void)
     kernel_begins(true);
     CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
     CHECK_EQ(EOPNOTSUPP, add_queue(&poll, 0, 0));
-    sv_busy_poll_end(&poll);
+    sv_busy_poll_restore(&poll);
     kernel_ends();
 }
 
@@ -276,7 +276,7 @@ static void test_an_old_kernel_needs_the_interfaces_files(void)
     CHECK_EQ(0, sv_busy_poll_init(&poll, "svt-none", 1));
     CHECK_EQ(ENOENT, add_queue(&poll, 0, 0));
     CHECK_EQ(ENOENT, add_queue(&poll, 0, FIRST_ID));
-    sv_busy_poll_end(&poll);
+    sv_busy_poll_restore(&poll);
     kernel_ends();
 }
 
@@ -293,7 +293,7 @@ static void test_an_old_kernel_needs_no_napi_report_by_the_driver(void)
     native = false;
     CHECK_EQ(EOPNOTSUPP, add_queue(&poll, 0, 0));       /* frames in generic mode have no instance */
     native = true;
-    sv_busy_poll_end(&poll);
+    sv_busy_poll_restore(&poll);
     kernel_ends();
 }
 
@@ -332,7 +332,7 @@ static void test_an_instance_of_another_interface_is_left_alone(void)
     CHECK_EQ(0, add_queue(&poll, 1, FIRST_ID + 1));
     owner[0] = IFINDEX + 1;
     instance[0] = (struct sv_napi_settings){.defer_hard_irqs = 7, .gro_flush_timeout_nanos = 7000};
-    sv_busy_poll_end(&poll);
+    sv_busy_poll_restore(&poll);
     CHECK_EQ(7, instance[0].defer_hard_irqs);
     CHECK_EQ(7000, instance[0].gro_flush_timeout_nanos);
     CHECK_EQ(0, instance[1].defer_hard_irqs);
@@ -349,7 +349,7 @@ static void test_settings_are_restored_while_the_interface_is_down(void)
     CHECK_EQ(0, add_queue(&poll, 0, FIRST_ID));
     CHECK(instance[0].defer_hard_irqs != 0);
     is_down = true;
-    sv_busy_poll_end(&poll);
+    sv_busy_poll_restore(&poll);
     CHECK_EQ(0, instance[0].defer_hard_irqs);
     kernel_ends();
 }
@@ -358,9 +358,9 @@ static void test_it_is_off_by_default(void)
 {
     struct sv_busy_poll poll;
     CHECK_EQ(0, sv_busy_poll_init(&poll, "lo", 1));
-    CHECK(!poll.wanted);
+    CHECK(!poll.enabled);
     CHECK_EQ(0, add_queue(&poll, 0, 0));
-    sv_busy_poll_end(&poll);
+    sv_busy_poll_restore(&poll);
 }
 
 const struct test busy_poll_tests[] = {

@@ -8,109 +8,109 @@
 static void a_single_sleeper_is_woken_without_the_receive_thread(const char *kind)
 {
     enum { EVENTS = 200 };
-    struct bedroom room;
-    room_open(&room, kind);
-    settle(&room, &room.sleeper[0]);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    settle(&pair, &pair.sleeper[0]);
     struct thread_sleeps before = thread_sleeps();
     for (int i = 0; i < EVENTS; i++)
-        sleep_for_frame(&room, &room.sleeper[0]);
+        sleep_for_frame(&pair, &pair.sleeper[0]);
     /* Neighbours that appear on the interface wake the thread too, but rarely. */
     CHECK(thread_wakeups_since(before) < EVENTS / 10);
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 /* Frames that arrive just before the sleep are polled, and their event ends the next sleep. */
 static void late_events_are_raised_without_the_receive_thread(const char *kind)
 {
     enum { EVENTS = 200 };
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *sleeper = &room.sleeper[0];
-    settle(&room, sleeper);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *sleeper = &pair.sleeper[0];
+    settle(&pair, sleeper);
     struct thread_sleeps before = thread_sleeps();
     for (int i = 0; i < EVENTS; i++) {
-        CHECK_EQ(0, post_recv_slot(&sleeper->side, room.slot++ % 16, SLOT_BYTES));
+        CHECK_EQ(0, post_recv_slot(&sleeper->side, pair.slot++ % 16, SLOT_BYTES));
         arm(sleeper);
-        send_to(&room, sleeper);
+        send_to(&pair, sleeper);
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
         arm(sleeper);
         await_event(sleeper);
     }
     CHECK(thread_wakeups_since(before) < EVENTS / 10);
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 /* A thread that has armed its queue may be busy. Frames of others arrive all the same. */
 static void frames_arrive_while_another_armed_thread_is_busy(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
     for (int round = 0; round < 3; round++) {
-        struct sleeper *busy = &room.sleeper[round % 2], *other = &room.sleeper[1 - round % 2];
-        settle(&room, busy);
+        struct sleeper *busy = &pair.sleeper[round % 2], *other = &pair.sleeper[1 - round % 2];
+        settle(&pair, busy);
         arm(busy);
         for (int i = 0; i < 20; i++)
-            sleep_for_frame(&room, other);
+            sleep_for_frame(&pair, other);
         CHECK_EQ(0, post_recv_slot(&busy->side, 20, SLOT_BYTES));
-        send_to(&room, busy);
+        send_to(&pair, busy);
         await_event(busy);
         CHECK_EQ(IBV_WC_SUCCESS, poll_one(busy->side.cq).status);
     }
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 /* A queue was armed while rules led to it, and sleeps on without rules after other loops have taken over. */
 static void a_queue_without_rules_does_not_count_as_a_sleeper(const char *kind)
 {
     enum { EVENTS = 200 };
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *left = &room.sleeper[1];
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *left = &pair.sleeper[1];
     arm(left);
     CHECK_EQ(0, ibv_destroy_flow(left->flow));
-    settle(&room, &room.sleeper[0]);
+    settle(&pair, &pair.sleeper[0]);
     struct thread_sleeps before = thread_sleeps();
     for (int i = 0; i < EVENTS; i++) {
-        sleep_for_frame(&room, &room.sleeper[0]);
+        sleep_for_frame(&pair, &pair.sleeper[0]);
         arm(left);
-        CHECK_EQ(0, post_recv_slot(&room.sleeper[0].side, 1, SLOT_BYTES));
-        send_to(&room, &room.sleeper[0]);
+        CHECK_EQ(0, post_recv_slot(&pair.sleeper[0].side, 1, SLOT_BYTES));
+        send_to(&pair, &pair.sleeper[0]);
         CHECK(!is_readable(left));
-        CHECK_EQ(IBV_WC_SUCCESS, wait_one(room.sleeper[0].side.cq).status);
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(pair.sleeper[0].side.cq).status);
     }
     CHECK(thread_wakeups_since(before) < EVENTS / 10);
     left->flow = udp_rule(&left->side, left->port);
-    sleep_for_frame(&room, left);
-    room_close(&room);
+    sleep_for_frame(&pair, left);
+    sleeper_pair_close(&pair);
 }
 
 /* A rule for an armed queue is added while another channel watches and its thread is busy. */
 static void a_rule_may_come_after_the_arming(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *busy = &room.sleeper[0], *armed = &room.sleeper[1];
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *busy = &pair.sleeper[0], *armed = &pair.sleeper[1];
     for (int round = 0; round < 3; round++) {
         CHECK_EQ(0, ibv_destroy_flow(armed->flow));
         arm(armed);
-        settle(&room, busy);
+        settle(&pair, busy);
         arm(busy);
         CHECK_EQ(0, post_recv_slot(&armed->side, 20, SLOT_BYTES));
         armed->flow = udp_rule(&armed->side, armed->port);
-        send_to(&room, armed);
+        send_to(&pair, armed);
         await_event(armed);
         CHECK_EQ(IBV_WC_SUCCESS, poll_one(armed->side.cq).status);
     }
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 /* The same with an RSS queue pair, which leads to the completion queues of its work queues. */
 static void a_rule_for_work_queues_may_come_after_the_arming(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    struct world *world = &room.wire.world[1];
-    struct sleeper *busy = &room.sleeper[0], *armed = &room.sleeper[1];
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct world *world = &pair.wire.world[1];
+    struct sleeper *busy = &pair.sleeper[0], *armed = &pair.sleeper[1];
     struct ibv_wq_init_attr init = {
         .wq_type = IBV_WQT_RQ, .max_wr = 16, .max_sge = 1, .pd = world->pd, .cq = armed->side.cq};
     struct ibv_wq *wq = ibv_create_wq(world->context, &init);
@@ -131,79 +131,79 @@ static void a_rule_for_work_queues_may_come_after_the_arming(const char *kind)
     CHECK_EQ(0, ibv_destroy_flow(armed->flow));
     for (int round = 0; round < 3; round++) {
         arm(armed);
-        settle(&room, busy);
+        settle(&pair, busy);
         arm(busy);
         struct ibv_sge sge = {.addr = (uintptr_t)slot_at(&armed->side, 20), .length = SLOT_BYTES,
                               .lkey = armed->side.mr->lkey};
         struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
         CHECK_EQ(0, ibv_post_wq_recv(wq, &wr, &bad));
         struct ibv_flow *flow = udp_rule(&spread, armed->port);
-        send_to(&room, armed);
+        send_to(&pair, armed);
         await_event(armed);
         CHECK_EQ(IBV_WC_SUCCESS, poll_one(armed->side.cq).status);
         CHECK_EQ(0, ibv_destroy_flow(flow));
     }
     /* Without a rule the armed queue does not count. Otherwise the receive thread would wake up for each event. */
     arm(armed);
-    settle(&room, busy);
+    settle(&pair, busy);
     struct thread_sleeps before = thread_sleeps();
-    settle(&room, busy);
+    settle(&pair, busy);
     /* The channel may return the sockets once, when its polls find no event; it gets them again after some armings. */
     CHECK(thread_wakeups_since(before) < SETTLING_EVENTS / 2);
     CHECK_EQ(0, ibv_destroy_qp(spread.qp));
     CHECK_EQ(0, ibv_destroy_rwq_ind_table(table));
     CHECK_EQ(0, ibv_destroy_wq(wq));
     armed->flow = udp_rule(&armed->side, armed->port);
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 static void one_arming_is_one_event(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *sleeper = &room.sleeper[0];
-    settle(&room, sleeper);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *sleeper = &pair.sleeper[0];
+    settle(&pair, sleeper);
     for (int i = 0; i < 10; i++) {
         CHECK_EQ(0, post_recv_slot(&sleeper->side, 1, SLOT_BYTES));
         CHECK_EQ(0, post_recv_slot(&sleeper->side, 2, SLOT_BYTES));
         arm(sleeper);
         arm(sleeper);
-        send_to(&room, sleeper);
-        send_to(&room, sleeper);
+        send_to(&pair, sleeper);
+        send_to(&pair, sleeper);
         await_event(sleeper);
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
         check_no_event(sleeper);
         CHECK(!is_readable(sleeper));
     }
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 /* Frames that arrived before the arming raise no event and do not keep the descriptor readable. */
 static void frames_from_before_the_arming_raise_no_event(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *sleeper = &room.sleeper[0];
-    settle(&room, sleeper);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *sleeper = &pair.sleeper[0];
+    settle(&pair, sleeper);
     CHECK_EQ(0, post_recv_slot(&sleeper->side, 1, SLOT_BYTES));
-    send_to(&room, sleeper);
+    send_to(&pair, sleeper);
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
     arm(sleeper);
     CHECK(!is_readable(sleeper));
     check_no_event(sleeper);
-    send_to(&room, sleeper);        /* no receive is posted: dropped, and no event */
+    send_to(&pair, sleeper);        /* no receive is posted: dropped, and no event */
     struct softverbs_counters counters = {0};
     struct timespec start = now();
     while (counters.received.no_receive == 0 && !overdue(start)) {
         struct ibv_wc wc;
         CHECK_EQ(0, ibv_poll_cq(sleeper->side.cq, 1, &wc));
-        CHECK_EQ(0, softverbs_query_counters(room.wire.world[1].context, &counters));
+        CHECK_EQ(0, softverbs_query_counters(pair.wire.world[1].context, &counters));
     }
     CHECK_EQ(1, counters.received.no_receive);
     check_no_event(sleeper);
-    sleep_for_frame(&room, sleeper);
-    room_close(&room);
+    sleep_for_frame(&pair, sleeper);
+    sleeper_pair_close(&pair);
 }
 
 /*
@@ -211,22 +211,22 @@ static void frames_from_before_the_arming_raise_no_event(const char *kind)
  */
 static void a_poller_does_not_keep_a_sleeper_awake(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *sleeper = &room.sleeper[0], *poller = &room.sleeper[1];
-    settle(&room, sleeper);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *sleeper = &pair.sleeper[0], *poller = &pair.sleeper[1];
+    settle(&pair, sleeper);
     arm(sleeper);
     struct timespec start = now();
     bool left_alone = false;
     while (!left_alone && !overdue(start)) {
         CHECK_EQ(0, post_recv_slot(&poller->side, 1, SLOT_BYTES));
-        send_to(&room, poller);
+        send_to(&pair, poller);
         CHECK_EQ(0, is_readable(sleeper) ? (check_no_event(sleeper), 0) : 0);
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(poller->side.cq).status);
         left_alone = true;
         for (int i = 0; i < 10; i++) {
             CHECK_EQ(0, post_recv_slot(&poller->side, 1, SLOT_BYTES));
-            send_to(&room, poller);
+            send_to(&pair, poller);
             left_alone &= !is_readable(sleeper);
             CHECK_EQ(IBV_WC_SUCCESS, wait_one(poller->side.cq).status);
         }
@@ -235,10 +235,10 @@ static void a_poller_does_not_keep_a_sleeper_awake(const char *kind)
     }
     CHECK(left_alone);
     CHECK_EQ(0, post_recv_slot(&sleeper->side, 2, SLOT_BYTES));
-    send_to(&room, sleeper);
+    send_to(&pair, sleeper);
     await_event(sleeper);
     CHECK_EQ(IBV_WC_SUCCESS, poll_one(sleeper->side.cq).status);
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 ON_EACH_KIND(a_single_sleeper_is_woken_without_the_receive_thread)
@@ -251,7 +251,7 @@ ON_EACH_KIND(one_arming_is_one_event)
 ON_EACH_KIND(frames_from_before_the_arming_raise_no_event)
 ON_EACH_KIND(a_poller_does_not_keep_a_sleeper_awake)
 
-const struct test watch_tests[] = {
+const struct test event_source_tests[] = {
     {"watch: a single sleeper is woken without the receive thread",
      test_a_single_sleeper_is_woken_without_the_receive_thread},
     {"watch: late events are raised without the receive thread",

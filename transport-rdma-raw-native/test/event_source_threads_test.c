@@ -24,55 +24,55 @@ static void *get_event(void *argument)
 /* The descriptor becomes blocking again while its channel watches. The reader then waits in ibv_get_cq_event(). */
 static void a_blocking_reader_is_woken(const char *kind)
 {
-    struct bedroom room;
+    struct sleeper_pair pair;
     pthread_t reader;
-    room_open(&room, kind);
-    struct sleeper *sleeper = &room.sleeper[0];
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *sleeper = &pair.sleeper[0];
     for (int round = 0; round < 3; round++) {
         CHECK_EQ(0, fcntl(sleeper->channel->fd, F_SETFL, O_NONBLOCK));
-        settle(&room, sleeper);
+        settle(&pair, sleeper);
         CHECK_EQ(0, post_recv_slot(&sleeper->side, 1, SLOT_BYTES));
         arm(sleeper);
         CHECK_EQ(0, fcntl(sleeper->channel->fd, F_SETFL, 0));
         CHECK_EQ(0, pthread_create(&reader, NULL, get_event, sleeper));
-        send_to(&room, sleeper);
+        send_to(&pair, sleeper);
         CHECK_EQ(0, pthread_join(reader, NULL));
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
     }
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 /* Readable only with an event: a program that blocks in ibv_get_cq_event() after poll(2) must not hang. */
 static void blocking_descriptors_are_readable_for_events_alone(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *sleeper = &room.sleeper[0], *other = &room.sleeper[1];
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *sleeper = &pair.sleeper[0], *other = &pair.sleeper[1];
     CHECK_EQ(0, fcntl(sleeper->channel->fd, F_SETFL, 0));
-    settle(&room, sleeper);
+    settle(&pair, sleeper);
     arm(sleeper);
     for (int i = 0; i < 10; i++) {
         CHECK_EQ(0, post_recv_slot(&other->side, 1, SLOT_BYTES));
-        send_to(&room, other);
+        send_to(&pair, other);
         CHECK(!is_readable(sleeper));
         CHECK_EQ(IBV_WC_SUCCESS, wait_one(other->side.cq).status);
     }
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 /* After a watching channel is destroyed, frames of the next one arrive. */
 static void a_watching_channel_can_go(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    settle(&room, &room.sleeper[0]);
-    arm(&room.sleeper[0]);
-    sleeper_close(&room.sleeper[0]);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    settle(&pair, &pair.sleeper[0]);
+    arm(&pair.sleeper[0]);
+    sleeper_close(&pair.sleeper[0]);
     for (int i = 0; i < 3; i++)
-        sleep_for_frame(&room, &room.sleeper[1]);
-    sleeper_open(&room, 0);
-    settle(&room, &room.sleeper[0]);
-    room_close(&room);
+        sleep_for_frame(&pair, &pair.sleeper[1]);
+    sleeper_open(&pair, 0);
+    settle(&pair, &pair.sleeper[0]);
+    sleeper_pair_close(&pair);
 }
 
 /*
@@ -80,7 +80,7 @@ static void a_watching_channel_can_go(const char *kind)
  * last in a round moves no frames any more, so nobody but the other one could compensate for a lost wakeup.
  */
 struct partner {
-    struct bedroom *room;
+    struct sleeper_pair *pair;
     struct sleeper *sleeper;
     const struct sleeper *other;
     _Atomic int *turn;
@@ -109,14 +109,14 @@ static unsigned long backlog_drops(void)
  * Nobody has been woken for long. On a crowded machine the kernel may have dropped the frame, which is then sent again.
  * If the frame is there, or the kernel has dropped none, the wakeup was lost.
  */
-static void send_what_was_lost(const struct partner *partner, unsigned long *drops)
+static void resend_lost_frames(const struct partner *partner, unsigned long *drops)
 {
     if (partner->number != *partner->turn)
         return;
     check_empty(partner->sleeper->side.cq);
     CHECK(backlog_drops() != *drops);
     *drops = backlog_drops();
-    send_to(partner->room, partner->sleeper);
+    send_to(partner->pair, partner->sleeper);
 }
 
 /* Sleeps until a frame has arrived, as a loop does. */
@@ -132,7 +132,7 @@ static struct ibv_wc sleep_through_turn(const struct partner *partner, unsigned 
         void *context;
         struct pollfd readable = {.fd = sleeper->channel->fd, .events = POLLIN};
         if (poll(&readable, 1, TURN_MILLIS) != 1)
-            send_what_was_lost(partner, drops);
+            resend_lost_frames(partner, drops);
         else if (ibv_get_cq_event(sleeper->channel, &cq, &context) == 0)
             ibv_ack_cq_events(cq, 1);
     }
@@ -151,32 +151,32 @@ static void *take_turns(void *argument)
         /* In its turn, each has the far end to itself. */
         CHECK_EQ(partner->number, *partner->turn);
         *partner->turn = 1 - partner->number;
-        send_to(partner->room, partner->other);
+        send_to(partner->pair, partner->other);
     }
     return NULL;
 }
 
 static void sleepers_answer_each_other(const char *kind)
 {
-    struct bedroom room;
+    struct sleeper_pair pair;
     _Atomic int turn = 0;
     pthread_t thread[2];
     struct partner partner[2];
-    room_open(&room, kind);
-    settle(&room, &room.sleeper[0]);
+    sleeper_pair_open(&pair, kind);
+    settle(&pair, &pair.sleeper[0]);
     for (int i = 0; i < 2; i++) {
-        partner[i] = (struct partner){&room, &room.sleeper[i], &room.sleeper[1 - i], &turn, i};
+        partner[i] = (struct partner){&pair, &pair.sleeper[i], &pair.sleeper[1 - i], &turn, i};
         for (unsigned slot = 0; slot < 4; slot++)
-            CHECK_EQ(0, post_recv_slot(&room.sleeper[i].side, slot, SLOT_BYTES));
+            CHECK_EQ(0, post_recv_slot(&pair.sleeper[i].side, slot, SLOT_BYTES));
     }
-    send_to(&room, &room.sleeper[0]);
+    send_to(&pair, &pair.sleeper[0]);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < 2; i++)
             CHECK_EQ(0, pthread_create(&thread[i], NULL, take_turns, &partner[i]));
         for (int i = 0; i < 2; i++)
             CHECK_EQ(0, pthread_join(thread[i], NULL));
     }
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 static void await_active(struct ibv_context *context)
@@ -190,17 +190,17 @@ static void await_active(struct ibv_context *context)
 /* An interface that is down is an error of the sockets, which must not keep a thread busy. */
 static void an_interface_that_is_down_wakes_no_thread(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
-    struct sleeper *sleeper = &room.sleeper[0];
-    settle(&room, sleeper);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
+    struct sleeper *sleeper = &pair.sleeper[0];
+    settle(&pair, sleeper);
     for (int round = 0; round < 2; round++) {
         arm(sleeper);
-        run("ip link set %s down", room.wire.name[1]);
+        run("ip link set %s down", pair.wire.name[1]);
         struct ibv_port_attr port = {.state = IBV_PORT_ACTIVE};
         struct timespec start = now();
         while (port.state != IBV_PORT_DOWN && !overdue(start))
-            CHECK_EQ(0, ibv_query_port(room.wire.world[1].context, 1, &port));
+            CHECK_EQ(0, ibv_query_port(pair.wire.world[1].context, 1, &port));
         /* After a few looks the error has been read, and the descriptor is not readable any more. */
         int looks = 0;
         for (struct pollfd readable = {.fd = sleeper->channel->fd, .events = POLLIN};
@@ -213,13 +213,13 @@ static void an_interface_that_is_down_wakes_no_thread(const char *kind)
         CHECK_EQ(0, poll(&readable, 1, 300));
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
         CHECK((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < 100000000L);
-        run("ip link set %s up", room.wire.name[1]);
-        await_active(room.wire.world[1].context);
+        run("ip link set %s up", pair.wire.name[1]);
+        await_active(pair.wire.world[1].context);
         /* The kernel lets the other end send only after a while. Frames sent before that are lost. */
-        await_active(room.wire.world[0].context);
+        await_active(pair.wire.world[0].context);
     }
-    settle(&room, sleeper);
-    room_close(&room);
+    settle(&pair, sleeper);
+    sleeper_pair_close(&pair);
 }
 
 /* ---- sockets that cannot be watched ---- */
@@ -243,10 +243,10 @@ static void fail_additions(int first_good, int count)
     failing_additions = count;
 }
 
-static void wait_for_frame(struct bedroom *room, struct sleeper *sleeper)
+static void wait_for_frame(struct sleeper_pair *pair, struct sleeper *sleeper)
 {
-    CHECK_EQ(0, post_recv_slot(&sleeper->side, room->slot++ % 16, SLOT_BYTES));
-    send_to(room, sleeper);
+    CHECK_EQ(0, post_recv_slot(&sleeper->side, pair->slot++ % 16, SLOT_BYTES));
+    send_to(pair, sleeper);
     await_event(sleeper);
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(sleeper->side.cq).status);
 }
@@ -254,33 +254,33 @@ static void wait_for_frame(struct bedroom *room, struct sleeper *sleeper)
 /* A thread can arm again after a failure. Threads that were armed before are woken all the same. */
 static void watching_sockets_is_retried_after_a_failure(const char *kind)
 {
-    struct bedroom room;
-    room_open(&room, kind);
+    struct sleeper_pair pair;
+    sleeper_pair_open(&pair, kind);
     for (int good = 0; good < 2; good++) {
         for (int i = 0; i < 2; i++)
-            sleep_for_frame(&room, &room.sleeper[i]);
+            sleep_for_frame(&pair, &pair.sleeper[i]);
         /* No queue is armed. After this number of frames no channel watches either. */
         for (int i = 0; i < 40; i++) {
-            CHECK_EQ(0, post_recv_slot(&room.sleeper[0].side, 1, SLOT_BYTES));
-            send_to(&room, &room.sleeper[0]);
-            CHECK_EQ(IBV_WC_SUCCESS, wait_one(room.sleeper[0].side.cq).status);
+            CHECK_EQ(0, post_recv_slot(&pair.sleeper[0].side, 1, SLOT_BYTES));
+            send_to(&pair, &pair.sleeper[0]);
+            CHECK_EQ(IBV_WC_SUCCESS, wait_one(pair.sleeper[0].side.cq).status);
         }
         fail_additions(good, 1);
-        int error = ibv_req_notify_cq(room.sleeper[0].side.cq, 0);
+        int error = ibv_req_notify_cq(pair.sleeper[0].side.cq, 0);
         /* A packet device has only one socket. */
         CHECK(error == ENOMEM || (good > 0 && error == 0));
         fail_additions(0, 0);
-        arm(&room.sleeper[0]);
-        wait_for_frame(&room, &room.sleeper[0]);
+        arm(&pair.sleeper[0]);
+        wait_for_frame(&pair, &pair.sleeper[0]);
         /* The thread moves the frame for the first queue, and then cannot watch for the second one. */
-        arm(&room.sleeper[0]);
-        arm(&room.sleeper[1]);
+        arm(&pair.sleeper[0]);
+        arm(&pair.sleeper[1]);
         fail_additions(good, 3);
-        wait_for_frame(&room, &room.sleeper[0]);
-        wait_for_frame(&room, &room.sleeper[1]);
+        wait_for_frame(&pair, &pair.sleeper[0]);
+        wait_for_frame(&pair, &pair.sleeper[1]);
         fail_additions(0, 0);
     }
-    room_close(&room);
+    sleeper_pair_close(&pair);
 }
 
 ON_EACH_KIND(a_blocking_reader_is_woken)
@@ -290,7 +290,7 @@ ON_EACH_KIND(sleepers_answer_each_other)
 ON_EACH_KIND(an_interface_that_is_down_wakes_no_thread)
 ON_EACH_KIND(watching_sockets_is_retried_after_a_failure)
 
-const struct test watch_threads_tests[] = {
+const struct test event_source_threads_tests[] = {
     {"watch: a blocking reader is woken", test_a_blocking_reader_is_woken},
     {"watch: blocking descriptors are readable for events alone",
      test_blocking_descriptors_are_readable_for_events_alone},

@@ -5,11 +5,11 @@
 #include "checksum.h"
 #include "flow.h"
 
-struct made made;
-struct cut result;
+struct built_frame built_frame;
+struct segments result;
 uint32_t random_state = 12345;
 
-uint32_t below(uint32_t limit)
+uint32_t random_below(uint32_t limit)
 {
     random_state = random_state * 1664525 + 1013904223;
     return (uint32_t)((uint64_t)random_state * limit >> 32);
@@ -26,19 +26,19 @@ static uint32_t get16(const uint8_t *from)
     return (uint32_t)from[0] << 8 | from[1];
 }
 
-struct sv_layout layout_of(const struct made *m)
+struct sv_layout layout_of(const struct built_frame *m)
 {
     return (struct sv_layout){m->v6 ? 6 : 4, (uint8_t)m->l3, m->udp ? 17 : 6, (uint8_t)m->l4};
 }
 
-static void put_partial(struct made *m)
+static void put_partial(struct built_frame *m)
 {
     uint64_t pseudo = sv_checksum_pseudo_sum(m->bytes + m->l3, layout_of(m), m->length - m->l4);
     uint16_t field = sv_sum_fold(pseudo);
     memcpy(m->bytes + m->l4 + (m->udp ? 6 : 16), &field, 2);
 }
 
-void put_lengths(struct made *m)
+void put_lengths(struct built_frame *m)
 {
     uint8_t *ip = m->bytes + m->l3;
     if (m->v6) {
@@ -52,7 +52,7 @@ void put_lengths(struct made *m)
     put_partial(m);
 }
 
-void make(struct made *m, const struct shape *shape)
+void build(struct built_frame *m, const struct shape *shape)
 {
     struct frame_spec spec = default_frame();
     uint8_t frame[2048];
@@ -92,42 +92,43 @@ void make(struct made *m, const struct shape *shape)
     put_lengths(m);
 }
 
-void cut(struct cut *cut, const struct iovec *pieces, uint32_t count, const struct sv_gso_info *facts)
+void segment_all(struct segments *segments, const struct iovec *pieces, uint32_t count, const struct sv_gso_info *info)
 {
     struct sv_gso gso;
     struct sv_gso_slot slot;
     struct sv_frame frame;
-    cut->count = 0;
-    cut->verdict = sv_gso_begin(&gso, pieces, count, facts);
-    while (cut->verdict == SV_GSO_GOOD && sv_gso_next(&gso, &slot, &frame)) {
-        CHECK(cut->count < MAX_FRAMES);
+    segments->count = 0;
+    segments->verdict = sv_gso_begin(&gso, pieces, count, info);
+    while (segments->verdict == SV_GSO_GOOD && sv_gso_next(&gso, &slot, &frame)) {
+        CHECK(segments->count < MAX_FRAMES);
         CHECK(frame.rest != NULL && frame.rest->head_bytes <= frame.length);
-        CHECK(frame.length <= facts->mtu + 18);
+        CHECK(frame.length <= info->mtu + 18);
         uint8_t *bytes = malloc(frame.length);
-        uint32_t first = below(2) == 0 ? frame.length : below(frame.length + 1);      /* in one part, or in several */
+        /* in one part, or in several */
+        uint32_t first = random_below(2) == 0 ? frame.length : random_below(frame.length + 1);
         sv_frame_copy(bytes, &frame, 0, first);
         sv_frame_copy(bytes + first, &frame, first, frame.length - first);
-        cut->frame[cut->count].bytes = bytes;
-        cut->frame[cut->count++].length = frame.length;
+        segments->frame[segments->count].bytes = bytes;
+        segments->frame[segments->count++].length = frame.length;
     }
 }
 
-void forget(struct cut *cut)
+void free_segments(struct segments *segments)
 {
-    for (unsigned i = 0; i < cut->count; i++)
-        free(cut->frame[i].bytes);
+    for (unsigned i = 0; i < segments->count; i++)
+        free(segments->frame[i].bytes);
 }
 
 enum sv_gso_verdict verdict_with(bool partial)
 {
-    struct iovec whole = {made.bytes, made.length};
-    struct sv_gso_info facts = {.mtu = MTU, .partial = partial};
-    cut(&result, &whole, 1, &facts);
-    forget(&result);
+    struct iovec whole = {built_frame.bytes, built_frame.length};
+    struct sv_gso_info info = {.mtu = MTU, .partial_checksum = partial};
+    segment_all(&result, &whole, 1, &info);
+    free_segments(&result);
     return result.verdict;
 }
 
-void check_cut(uint32_t mtu)
+void check_segments(uint32_t mtu)
 {
     uint32_t done = 0;
     for (unsigned i = 0; i < result.count; i++) {
@@ -141,11 +142,11 @@ void check_cut(uint32_t mtu)
         uint32_t l4 = frame.layout.l4_offset;
         uint32_t start = l4 + (frame.layout.l4 == 6 ? (frame.data[l4 + 12] >> 4) * 4u : 8);
         CHECK(length <= mtu + 18 && start < length);
-        CHECK(memcmp(frame.data + start, made.bytes + start + done, length - start) == 0);
-        CHECK_EQ(get16(frame.data + l4), get16(made.bytes + l4));
+        CHECK(memcmp(frame.data + start, built_frame.bytes + start + done, length - start) == 0);
+        CHECK_EQ(get16(frame.data + l4), get16(built_frame.bytes + l4));
         if (frame.layout.l4 == 6)
             CHECK(i == result.count - 1 || !(frame.data[l4 + 13] & (TCP_FIN | TCP_PSH)));
         done += length - start;
-        CHECK(i < result.count - 1 || start + done == made.length);
+        CHECK(i < result.count - 1 || start + done == built_frame.length);
     }
 }

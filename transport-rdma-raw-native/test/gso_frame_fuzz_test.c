@@ -8,30 +8,31 @@
 static uint32_t split(struct iovec *pieces, bool small)
 {
     uint32_t count = 0;
-    for (uint32_t done = 0; done < made.length; count++) {
-        uint32_t left = made.length - done;
-        uint32_t part = count == MAX_PIECES - 1 ? left : below(small ? 20 : 8000);
+    for (uint32_t done = 0; done < built_frame.length; count++) {
+        uint32_t left = built_frame.length - done;
+        uint32_t part = count == MAX_PIECES - 1 ? left : random_below(small ? 20 : 8000);
         if (part > left)
             part = left;
         pieces[count].iov_base = malloc(part > 0 ? part : 1);
         pieces[count].iov_len = part;
-        memcpy(pieces[count].iov_base, made.bytes + done, part);
+        memcpy(pieces[count].iov_base, built_frame.bytes + done, part);
         done += part;
     }
     return count;
 }
 
 /* Changes a length to less, more, nothing or the maximum. */
-static void lie(struct made *m)
+static void falsify_lengths(struct built_frame *m)
 {
-    const uint32_t lies[] = {0, 1, m->headers - 1, m->length - 1, m->length, m->length + 1, 0xffff, below(0x10000)};
-    uint32_t value = lies[below(sizeof lies / sizeof lies[0])];
-    uint32_t at = below(2) == 0 && m->udp ? m->l4 + 4 : m->l3 + (m->v6 ? 4 : 2);
+    const uint32_t lies[] = {0, 1, m->headers - 1, m->length - 1, m->length, m->length + 1, 0xffff,
+                             random_below(0x10000)};
+    uint32_t value = lies[random_below(sizeof lies / sizeof lies[0])];
+    uint32_t at = random_below(2) == 0 && m->udp ? m->l4 + 4 : m->l3 + (m->v6 ? 4 : 2);
     put16(m->bytes + at, value);
-    if (!m->v6 && below(2) == 0)
+    if (!m->v6 && random_below(2) == 0)
         sv_checksum_fill_ipv4_header(m->bytes + m->l3);
-    if (!m->udp && below(4) == 0)
-        m->bytes[m->l4 + 12] = (uint8_t)below(256);
+    if (!m->udp && random_below(4) == 0)
+        m->bytes[m->l4 + 12] = (uint8_t)random_below(256);
 }
 
 /*
@@ -54,33 +55,36 @@ static void no_input_causes_an_invalid_access(void)
     if (getenv("SOFTVERBS_FUZZ_SEED") != NULL)
         random_state = (uint32_t)atol(getenv("SOFTVERBS_FUZZ_SEED"));
     for (; goes_on(round, since); round++) {
-        struct shape shape = {.v6 = below(2), .udp = below(4) == 0, .vlan = below(4) == 0 ? 5 : -1,
-                              .tcp_options = below(11), .payload = below(4) == 0 ? below(65000) : below(5000),
-                              .flags = (uint8_t)(below(4) == 0 ? below(256) : TCP_ACK | TCP_PSH)};
-        shape.ip_options = shape.v6 || below(4) > 0 ? 0 : below(11);
-        make(&made, &shape);
-        if (below(4) == 0)
-            sv_checksum_fill(made.bytes, made.length, layout_of(&made));
-        for (uint32_t changes = below(2) == 0 ? 0 : below(4); changes > 0; changes--)
-            made.bytes[below(made.headers)] ^= (uint8_t)(1u << below(8));
-        if (below(8) == 0)
-            lie(&made);
-        if (below(8) == 0)
-            made.length = below(made.length + 1);
-        struct sv_gso_info facts = {.mtu = below(2) == 0 ? MTU : 68 + below(9000), .partial = below(4) > 0,
-                                       .segment_bytes = below(2) == 0 ? 0 : 1 + below(1 + below(2000))};
-        if (facts.segment_bytes > 0 && facts.segment_bytes < 64)
-            made.length = made.length < 3000 ? made.length : 3000, put_lengths(&made);
-        uint32_t count = split(pieces, below(2) == 0);
-        if (facts.mtu > 300 || made.length < 3000)
-            cut(&result, pieces, count, &facts);
+        struct shape shape = {.v6 = random_below(2), .udp = random_below(4) == 0, .vlan = random_below(4) == 0 ? 5 : -1,
+                              .tcp_options = random_below(11),
+                              .payload = random_below(4) == 0 ? random_below(65000) : random_below(5000),
+                              .flags = (uint8_t)(random_below(4) == 0 ? random_below(256) : TCP_ACK | TCP_PSH)};
+        shape.ip_options = shape.v6 || random_below(4) > 0 ? 0 : random_below(11);
+        build(&built_frame, &shape);
+        if (random_below(4) == 0)
+            sv_checksum_fill(built_frame.bytes, built_frame.length, layout_of(&built_frame));
+        for (uint32_t changes = random_below(2) == 0 ? 0 : random_below(4); changes > 0; changes--)
+            built_frame.bytes[random_below(built_frame.headers)] ^= (uint8_t)(1u << random_below(8));
+        if (random_below(8) == 0)
+            falsify_lengths(&built_frame);
+        if (random_below(8) == 0)
+            built_frame.length = random_below(built_frame.length + 1);
+        struct sv_gso_info info = {.mtu = random_below(2) == 0 ? MTU : 68 + random_below(9000),
+                                   .partial_checksum = random_below(4) > 0,
+                                   .segment_bytes = random_below(2) == 0 ? 0
+                                                                         : 1 + random_below(1 + random_below(2000))};
+        if (info.segment_bytes > 0 && info.segment_bytes < 64)
+            built_frame.length = built_frame.length < 3000 ? built_frame.length : 3000, put_lengths(&built_frame);
+        uint32_t count = split(pieces, random_below(2) == 0);
+        if (info.mtu > 300 || built_frame.length < 3000)
+            segment_all(&result, pieces, count, &info);
         else
             result.count = 0;
         if (result.count > 0) {
             good++;
-            check_cut(facts.mtu);
+            check_segments(info.mtu);
         }
-        forget(&result);
+        free_segments(&result);
         for (uint32_t i = 0; i < count; i++)
             free(pieces[i].iov_base);
     }

@@ -52,24 +52,26 @@ static int packet_socket(const char *interface, uint16_t protocol)
 /* The kernel cuts the frame on its way through a veth pair. Its frames equal ours. */
 static void compare_with_kernel(const struct wire *wire, const struct shape *shape, uint32_t segment_bytes)
 {
-    struct sv_gso_info facts = {.mtu = MTU, .segment_bytes = segment_bytes, .partial = true};
+    struct sv_gso_info info = {.mtu = MTU, .segment_bytes = segment_bytes, .partial_checksum = true};
     uint8_t got[2048];
-    make(&made, shape);
+    build(&built_frame, shape);
     struct virtio_net_hdr offload = {
         .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .gso_type = shape->udp ? VIRTIO_NET_HDR_GSO_UDP_L4 : shape->v6 ? VIRTIO_NET_HDR_GSO_TCPV6
                                                                        : VIRTIO_NET_HDR_GSO_TCPV4,
-        .hdr_len = (uint16_t)made.headers, .csum_start = (uint16_t)made.l4, .csum_offset = shape->udp ? 6 : 16,
-        .gso_size = (uint16_t)(segment_bytes > 0 ? segment_bytes : MTU + made.l3 - made.headers),
+        .hdr_len = (uint16_t)built_frame.headers, .csum_start = (uint16_t)built_frame.l4,
+        .csum_offset = shape->udp ? 6 : 16,
+        .gso_size = (uint16_t)(segment_bytes > 0 ? segment_bytes : MTU + built_frame.l3 - built_frame.headers),
     };
     if (shape->flags & TCP_CWR)
         offload.gso_type |= VIRTIO_NET_HDR_GSO_ECN;
-    struct iovec parts[2] = {{&offload, sizeof offload}, {made.bytes, made.length}};
-    struct iovec pieces[3] = {{made.bytes, 71}, {made.bytes + 71, 3000}, {made.bytes + 3071, made.length - 3071}};
+    struct iovec parts[2] = {{&offload, sizeof offload}, {built_frame.bytes, built_frame.length}};
+    struct iovec pieces[3] = {{built_frame.bytes, 71}, {built_frame.bytes + 71, 3000},
+                              {built_frame.bytes + 3071, built_frame.length - 3071}};
     int receiver = packet_socket(wire->name[1], ETH_P_ALL);
     int sender = packet_socket(wire->name[0], 0);
-    CHECK_EQ(sizeof offload + made.length, writev(sender, parts, 2));
-    cut(&result, pieces, 3, &facts);
+    CHECK_EQ(sizeof offload + built_frame.length, writev(sender, parts, 2));
+    segment_all(&result, pieces, 3, &info);
     CHECK_EQ(SV_GSO_GOOD, result.verdict);
     CHECK(result.count > 2);
     for (unsigned i = 0; i < result.count;) {
@@ -77,7 +79,7 @@ static void compare_with_kernel(const struct wire *wire, const struct shape *sha
         struct iovec to[2] = {{&none, sizeof none}, {got, sizeof got}};
         ssize_t bytes = readv(receiver, to, 2) - (ssize_t)sizeof none;
         CHECK(bytes > 0);
-        if (bytes < made.l3 || memcmp(got, made.bytes, 12) != 0)
+        if (bytes < built_frame.l3 || memcmp(got, built_frame.bytes, 12) != 0)
             continue;       /* a frame of the kernel's own, of IPv6 */
         CHECK_EQ(VIRTIO_NET_HDR_GSO_NONE, none.gso_type);
         CHECK_EQ(result.frame[i].length, bytes);
@@ -87,12 +89,12 @@ static void compare_with_kernel(const struct wire *wire, const struct shape *sha
                             result.frame[i].bytes[at]);
         i++;
     }
-    forget(&result);
+    free_segments(&result);
     close(sender);
     close(receiver);
 }
 
-static void frames_equal_those_that_the_kernel_cuts(void)
+static void frames_equal_those_that_the_kernel_segments(void)
 {
     struct wire wire;
     if (!have_namespace())
@@ -121,38 +123,38 @@ static void flags_that_are_never_segmented_are_refused(void)
     for (unsigned i = 0; i < sizeof flags; i++) {
         struct shape shape = plain;
         shape.flags = flags[i];
-        make(&made, &shape);
+        build(&built_frame, &shape);
         CHECK_EQ(SV_GSO_FLAGS, verdict_with(true));
     }
 }
 
 static void a_wrong_checksum_is_refused(void)
 {
-    make(&made, &plain);
+    build(&built_frame, &plain);
     CHECK_EQ(SV_GSO_GOOD, verdict_with(true));
     CHECK_EQ(SV_GSO_MALFORMED, verdict_with(false));    /* partial checksums are accepted from some senders only */
-    sv_checksum_fill(made.bytes, made.length, layout_of(&made));
+    sv_checksum_fill(built_frame.bytes, built_frame.length, layout_of(&built_frame));
     CHECK_EQ(SV_GSO_GOOD, verdict_with(true));        /* computed, and correct */
     CHECK_EQ(SV_GSO_GOOD, verdict_with(false));
-    made.bytes[9000] ^= 1;
+    built_frame.bytes[9000] ^= 1;
     CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
     CHECK_EQ(SV_GSO_MALFORMED, verdict_with(false));
-    make(&made, &plain);
-    made.bytes[made.l3 + 10] ^= 1;
+    build(&built_frame, &plain);
+    built_frame.bytes[built_frame.l3 + 10] ^= 1;
     CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));     /* that of the IPv4 header, which the kernel computes itself */
 }
 
 /* The card has verified the checksum of each frame before it merged them, and left some value in the header. */
 static void verified_frames_need_no_checksum(void)
 {
-    const struct sv_gso_info facts = {.mtu = MTU, .verified = true};
-    make(&made, &plain);
-    made.bytes[made.l4 + 16] ^= 1;
-    const struct iovec whole = {made.bytes, made.length};
-    cut(&result, &whole, 1, &facts);
+    const struct sv_gso_info info = {.mtu = MTU, .verified = true};
+    build(&built_frame, &plain);
+    built_frame.bytes[built_frame.l4 + 16] ^= 1;
+    const struct iovec whole = {built_frame.bytes, built_frame.length};
+    segment_all(&result, &whole, 1, &info);
     CHECK_EQ(SV_GSO_GOOD, result.verdict);
-    check_cut(MTU);
-    forget(&result);
+    check_segments(MTU);
+    free_segments(&result);
     CHECK_EQ(SV_GSO_MALFORMED, verdict_with(false));
 }
 
@@ -163,18 +165,18 @@ static void false_lengths_are_refused(void)
         for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
             struct shape shape = plain;
             shape.v6 = v6;
-            make(&made, &shape);
-            uint32_t length = made.length;
-            made.length = (uint32_t)((int)length + wrong[i]);
-            put_lengths(&made);
-            made.length = length;
+            build(&built_frame, &shape);
+            uint32_t length = built_frame.length;
+            built_frame.length = (uint32_t)((int)length + wrong[i]);
+            put_lengths(&built_frame);
+            built_frame.length = length;
             CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
         }
     }
-    make(&made, &plain);
-    made.bytes[made.l4 + 12] = 4 << 4;                  /* a TCP header of 16 bytes */
+    build(&built_frame, &plain);
+    built_frame.bytes[built_frame.l4 + 12] = 4 << 4;    /* a TCP header of 16 bytes */
     CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
-    make(&made, &(struct shape){.vlan = -1, .payload = 0, .flags = TCP_ACK});
+    build(&built_frame, &(struct shape){.vlan = -1, .payload = 0, .flags = TCP_ACK});
     CHECK_EQ(SV_GSO_MALFORMED, verdict_with(true));
 }
 
@@ -185,50 +187,50 @@ static void frames_beyond_64_kb_are_refused(void)
         shape.v6 = v6;
         uint32_t headers = v6 ? 20 : 40;
         shape.payload = 65535 - headers;
-        make(&made, &shape);
+        build(&built_frame, &shape);
         CHECK_EQ(SV_GSO_GOOD, verdict_with(true));
         shape.payload++;
-        make(&made, &shape);
-        put16(made.bytes + made.l3 + (v6 ? 4 : 2), 0);
+        build(&built_frame, &shape);
+        put16(built_frame.bytes + built_frame.l3 + (v6 ? 4 : 2), 0);
         CHECK_EQ(SV_GSO_TOO_LONG, verdict_with(true));
     }
 }
 
 /* UDP of an unknown segment size, fragments, other protocols, extension headers full of one-byte options. */
-static void frames_that_cannot_be_cut_are_refused(void)
+static void frames_that_cannot_be_segmented_are_refused(void)
 {
-    make(&made, &(struct shape){.vlan = -1, .udp = true, .payload = 20000});
-    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
-    make(&made, &plain);
-    put16(made.bytes + made.l3 + 6, 0x2000);
-    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
-    made.bytes[12] ^= 0xff;
-    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
-    make(&made, &(struct shape){.vlan = -1, .v6 = true, .payload = 60000, .flags = TCP_ACK});
-    memset(made.bytes + made.l4, 0, made.length - made.l4);
-    made.bytes[made.l3 + 6] = 0;
-    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
-    made.length = 20;
-    CHECK_EQ(SV_GSO_OTHER, verdict_with(true));
-    CHECK_EQ(SV_GSO_OTHER, (made.length = 0, verdict_with(true)));
+    build(&built_frame, &(struct shape){.vlan = -1, .udp = true, .payload = 20000});
+    CHECK_EQ(SV_GSO_UNSUPPORTED, verdict_with(true));
+    build(&built_frame, &plain);
+    put16(built_frame.bytes + built_frame.l3 + 6, 0x2000);
+    CHECK_EQ(SV_GSO_UNSUPPORTED, verdict_with(true));
+    built_frame.bytes[12] ^= 0xff;
+    CHECK_EQ(SV_GSO_UNSUPPORTED, verdict_with(true));
+    build(&built_frame, &(struct shape){.vlan = -1, .v6 = true, .payload = 60000, .flags = TCP_ACK});
+    memset(built_frame.bytes + built_frame.l4, 0, built_frame.length - built_frame.l4);
+    built_frame.bytes[built_frame.l3 + 6] = 0;
+    CHECK_EQ(SV_GSO_UNSUPPORTED, verdict_with(true));
+    built_frame.length = 20;
+    CHECK_EQ(SV_GSO_UNSUPPORTED, verdict_with(true));
+    CHECK_EQ(SV_GSO_UNSUPPORTED, (built_frame.length = 0, verdict_with(true)));
 }
 
 static void a_tag_makes_room_for_itself(void)
 {
     struct shape shape = plain;
     shape.vlan = 7;
-    make(&made, &shape);
-    struct iovec whole = {made.bytes, made.length};
-    struct sv_gso_info facts = {.mtu = MTU, .partial = true};
-    cut(&result, &whole, 1, &facts);
+    build(&built_frame, &shape);
+    struct iovec whole = {built_frame.bytes, built_frame.length};
+    struct sv_gso_info info = {.mtu = MTU, .partial_checksum = true};
+    segment_all(&result, &whole, 1, &info);
     CHECK_EQ(SV_GSO_GOOD, result.verdict);
     CHECK_EQ(MTU + 18, result.frame[0].length);
-    forget(&result);
+    free_segments(&result);
     /* Headers after a service tag are not read. */
-    made.bytes[12] = 0x88, made.bytes[13] = 0xa8;
-    cut(&result, &whole, 1, &facts);
-    CHECK_EQ(SV_GSO_OTHER, result.verdict);
-    forget(&result);
+    built_frame.bytes[12] = 0x88, built_frame.bytes[13] = 0xa8;
+    segment_all(&result, &whole, 1, &info);
+    CHECK_EQ(SV_GSO_UNSUPPORTED, result.verdict);
+    free_segments(&result);
 }
 
 /*
@@ -239,10 +241,10 @@ static void the_head_contains_the_headers_of_tunnels(void)
 {
     enum { DATAGRAM = 900, DATAGRAMS = 3 };
     const struct shape shape = {.udp = true, .vlan = 7, .ip_options = 10, .payload = DATAGRAMS * DATAGRAM};
-    make(&made, &shape);
-    put16(made.bytes + made.l4 + 2, 4789);
+    build(&built_frame, &shape);
+    put16(built_frame.bytes + built_frame.l4 + 2, 4789);
     for (unsigned i = 0; i < DATAGRAMS; i++) {
-        uint8_t *vxlan = made.bytes + made.headers + i * DATAGRAM;
+        uint8_t *vxlan = built_frame.bytes + built_frame.headers + i * DATAGRAM;
         uint8_t *ip = vxlan + 8 + 18;
         memset(vxlan, 0, 8 + 18);
         vxlan[0] = 8;
@@ -254,13 +256,14 @@ static void the_head_contains_the_headers_of_tunnels(void)
         ip[9] = 6;
         put16(ip + 60, 1000 + i);
     }
-    struct iovec pieces[2] = {{made.bytes, made.headers + 40}, {made.bytes + made.headers + 40, 0}};
-    pieces[1].iov_len = made.length - pieces[0].iov_len;
-    const struct sv_gso_info facts = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial = true};
+    struct iovec pieces[2] = {{built_frame.bytes, built_frame.headers + 40},
+                              {built_frame.bytes + built_frame.headers + 40, 0}};
+    pieces[1].iov_len = built_frame.length - pieces[0].iov_len;
+    const struct sv_gso_info info = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial_checksum = true};
     struct sv_gso gso;
     struct sv_gso_slot slot;
     struct sv_frame frame;
-    CHECK_EQ(SV_GSO_GOOD, sv_gso_begin(&gso, pieces, 2, &facts));
+    CHECK_EQ(SV_GSO_GOOD, sv_gso_begin(&gso, pieces, 2, &info));
     for (unsigned i = 0; i < DATAGRAMS; i++) {
         union sv_key key;
         CHECK(sv_gso_next(&gso, &slot, &frame));
@@ -269,19 +272,19 @@ static void the_head_contains_the_headers_of_tunnels(void)
         CHECK_EQ(i + 1, ntohl(key.outer.vni));
         CHECK_EQ(1000 + i, ntohs(key.inner.src_port));
         uint8_t bytes[DATAGRAM];
-        sv_frame_copy(bytes, &frame, made.headers, DATAGRAM);
-        CHECK_EQ(0, memcmp(made.bytes + made.headers + i * DATAGRAM, bytes, DATAGRAM));
+        sv_frame_copy(bytes, &frame, built_frame.headers, DATAGRAM);
+        CHECK_EQ(0, memcmp(built_frame.bytes + built_frame.headers + i * DATAGRAM, bytes, DATAGRAM));
     }
 }
 
 const struct test gso_frame_tests[] = {
-    {"GSO frame: frames equal those that the kernel cuts", frames_equal_those_that_the_kernel_cuts},
+    {"GSO frame: frames equal those that the kernel cuts", frames_equal_those_that_the_kernel_segments},
     {"GSO frame: flags that are never segmented are refused", flags_that_are_never_segmented_are_refused},
     {"GSO frame: a wrong checksum is refused", a_wrong_checksum_is_refused},
     {"GSO frame: verified frames need no checksum", verified_frames_need_no_checksum},
     {"GSO frame: false lengths are refused", false_lengths_are_refused},
     {"GSO frame: frames beyond 64 KB are refused", frames_beyond_64_kb_are_refused},
-    {"GSO frame: frames that cannot be cut are refused", frames_that_cannot_be_cut_are_refused},
+    {"GSO frame: frames that cannot be cut are refused", frames_that_cannot_be_segmented_are_refused},
     {"GSO frame: a tag makes room for itself", a_tag_makes_room_for_itself},
     {"GSO frame: the head contains the headers of tunnels", the_head_contains_the_headers_of_tunnels},
     {NULL, NULL},

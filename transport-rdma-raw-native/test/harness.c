@@ -30,7 +30,7 @@ void test_failed(const char *file, int line, const char *format, ...)
 }
 
 /* Reports slow tests, because all tests run before a change is accepted. */
-static const double TOLD_SECONDS = 5;
+static const double REPORTED_SECONDS = 5;
 
 static bool run_one(const struct test *test)
 {
@@ -46,7 +46,7 @@ static bool run_one(const struct test *test)
     test->run();
     clock_gettime(CLOCK_MONOTONIC, &ended);
     double seconds = (double)(ended.tv_sec - begun.tv_sec) + (double)(ended.tv_nsec - begun.tv_nsec) / 1e9;
-    if (seconds > TOLD_SECONDS)
+    if (seconds > REPORTED_SECONDS)
         printf("%s: %.0f s\n", test->name, seconds);
     return true;
 }
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     const struct test *const groups[] = {
         object_tests, queue_tests, queue_error_tests, completion_tests, flow_tests, steer_tests, rss_tests,
         event_tests, fault_tests, offload_tests, thread_tests, wire_tests, wire_port_tests, guard_tests, link_tests,
-        netlink_tests, watch_tests, watch_threads_tests,
+        netlink_tests, event_source_tests, event_source_threads_tests,
         large_send_tests, xdp_mode_tests, xdp_virtio_tests, busy_poll_tests, xdp_open_tests,
         xdp_spread_tests, xdp_pause_tests, xdp_frames_tests, xdp_bind_tests, xdp_drain_tests, xdp_send_tests,
         xdp_counters_tests,

@@ -16,13 +16,13 @@
 
 enum { MSS = 400, SEGMENTS = 9, PAYLOAD = (SEGMENTS - 1) * MSS + 100, SPLIT = 1001, FIRST_SEQUENCE_LOW = 0xffffff00 };
 
-static _Atomic unsigned given_to_kernel;
+static _Atomic unsigned passed_to_kernel;
 static int refuse_with;
 
 /* Replaces the C library's function: counts and refuses the packets that the kernel should cut. */
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    given_to_kernel++;
+    passed_to_kernel++;
     if (refuse_with != 0) {
         errno = refuse_with;
         return -1;
@@ -74,7 +74,7 @@ static void sender_open_to(struct sender *s, const char *kind, const char *recei
     to_ready(s->qp);
     for (unsigned i = 0; i < PAYLOAD; i++)
         slot_at(side, 0)[i] = (uint8_t)(i * 31 >> 2);
-    given_to_kernel = 0;
+    passed_to_kernel = 0;
     refuse_with = 0;
 }
 
@@ -175,20 +175,20 @@ static void pass(struct sender *s, uint32_t payload, unsigned by_kernel)
 {
     struct softverbs_counters before, after;
     unsigned segments = (payload + MSS - 1) / MSS;
-    unsigned given = given_to_kernel;
+    unsigned given = passed_to_kernel;
     CHECK_EQ(0, softverbs_query_counters(s->wire.world[0].context, &before));
     for (unsigned i = 0; i < segments; i++)
         CHECK_EQ(0, post_recv_slot(&s->wire.side[1], i, SLOT_BYTES));
     send_large(s, payload);
     for (unsigned i = 0; i < segments; i++)
         check_segment(s, i, segments, i + 1 < segments ? MSS : payload - i * MSS, wait_one(s->wire.side[1].cq));
-    CHECK_EQ(by_kernel, given_to_kernel - given);
+    CHECK_EQ(by_kernel, passed_to_kernel - given);
     CHECK_EQ(0, softverbs_query_counters(s->wire.world[0].context, &after));
     CHECK_EQ(segments, after.sent.frames - before.sent.frames);
     CHECK_EQ(payload + segments * s->header_bytes, after.sent.bytes - before.sent.bytes);
 }
 
-static void the_kernel_cuts(const char *kind)
+static void the_kernel_segments(const char *kind)
 {
     struct sender s;
     sender_open(&s, kind, 0);
@@ -221,7 +221,7 @@ static void interfaces_pass_them_on(const char *kind)
     sender_close(&s);
 }
 
-static void tagged_frames_are_cut_here(const char *kind)
+static void tagged_frames_are_segmented_here(const char *kind)
 {
     struct sender s;
     sender_open(&s, kind, 0);
@@ -229,7 +229,7 @@ static void tagged_frames_are_cut_here(const char *kind)
     struct ibv_flow *flow = steer_mac(&s.wire.side[1], s.header);
     CHECK_EQ(0, ibv_destroy_flow(flow));
     send_large(&s, PAYLOAD);
-    CHECK_EQ(0, given_to_kernel);
+    CHECK_EQ(0, passed_to_kernel);
     sender_close(&s);
 }
 
@@ -267,31 +267,32 @@ static void an_old_kernel_is_not_given_them(void)
 
 static void test_kernel(void)
 {
-    for_each_kind(the_kernel_cuts);
+    for_each_kind(the_kernel_segments);
 }
 
-static void test_interfaces_that_do_not_cut_pass_them_on_whole(void)
+static void test_interfaces_without_segmentation_pass_them_on_whole(void)
 {
     for_each_kind(interfaces_pass_them_on);
 }
 
-static void test_packets_with_further_headers_are_cut_in_the_library(void)
+static void test_packets_with_further_headers_are_segmented_in_the_library(void)
 {
-    for_each_kind(tagged_frames_are_cut_here);
+    for_each_kind(tagged_frames_are_segmented_here);
 }
 
-static void test_refused_packets_are_cut_in_the_library_lost_ones_counted(void)
+static void test_refused_packets_are_segmented_in_the_library(void)
 {
     for_each_kind(refusals_are_answered);
 }
 
 const struct test large_send_tests[] = {
     {"large sends: the kernel cuts them", test_kernel},
-    {"large sends: interfaces that do not cut pass them on whole", test_interfaces_that_do_not_cut_pass_them_on_whole},
+    {"large sends: interfaces that do not cut pass them on whole",
+     test_interfaces_without_segmentation_pass_them_on_whole},
     {"large sends: before Linux 6.6 they are cut in the library for AF_XDP devices", an_old_kernel_is_not_given_them},
     {"large sends: packets with further headers are cut in the library",
-     test_packets_with_further_headers_are_cut_in_the_library},
+     test_packets_with_further_headers_are_segmented_in_the_library},
     {"large sends: refused packets are cut in the library, lost ones counted",
-     test_refused_packets_are_cut_in_the_library_lost_ones_counted},
+     test_refused_packets_are_segmented_in_the_library},
     {NULL, NULL},
 };

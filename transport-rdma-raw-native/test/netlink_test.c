@@ -5,14 +5,14 @@
  * included, with recv() replaced.
  */
 #define _GNU_SOURCE
-#define sv_link_follow tested_link_follow
+#define sv_link_process tested_link_follow
 #define sv_link_open tested_link_open
-#define sv_guard_take tested_guard_take
-#define sv_wire_put_tc tested_put_tc
+#define sv_guard_reserve tested_guard_take
+#define sv_wire_attach_tc tested_put_tc
 #define sv_device_set_port_up fake_set_port_up
 #define sv_device_fail fake_fail
 #define sv_wire_mac_changed fake_mac_changed
-#define sv_wire_mtu_known fake_mtu_known
+#define sv_wire_apply_mtu fake_mtu_known
 
 #include "harness.h"
 #include "wire.h"

@@ -93,25 +93,25 @@ static void set_by_netlink(int program, const char *netdev)
     close(fd);
 }
 
-static int put_by_netlink(const char *netdev)
+static int attach_by_netlink(const char *netdev)
 {
     int program = load(BPF_PROG_TYPE_XDP, "xdp_dispatcher", XDP_PASS);
     set_by_netlink(program, netdev);
     return program;
 }
 
-static int put_in_generic_mode(const char *netdev)
+static int attach_in_generic_mode(const char *netdev)
 {
     return link_to(load(BPF_PROG_TYPE_XDP, "firewall", XDP_PASS), netdev, BPF_XDP, XDP_FLAGS_SKB_MODE);
 }
 
-static int put_in_the_driver(const char *netdev)
+static int attach_in_the_driver(const char *netdev)
 {
     return link_to(load(BPF_PROG_TYPE_XDP, "cil_xdp_entry", XDP_PASS), netdev, BPF_XDP, XDP_FLAGS_DRV_MODE);
 }
 
 /* Suricata also binds a socket to each queue. The descriptor stands for program and socket. */
-static int put_with_a_socket(const char *netdev)
+static int attach_with_a_socket(const char *netdev)
 {
     const struct sockaddr_xdp address = {.sxdp_family = AF_XDP, .sxdp_flags = XDP_COPY,
                                          .sxdp_ifindex = if_nametoindex(netdev)};
@@ -134,7 +134,7 @@ static int put_with_a_socket(const char *netdev)
 }
 
 /* Attaches as Cilium does: at the end of the list, with a verdict that ends the list. */
-static int put_cilium(const char *netdev)
+static int attach_cilium(const char *netdev)
 {
     return link_to(load(BPF_PROG_TYPE_SCHED_CLS, "cil_from_netdev", PASS_TO_KERNEL), netdev, TCX_INGRESS, 0);
 }
@@ -222,10 +222,10 @@ static void test_xdp_programs(void)
 {
     if (!have_namespace() || !is_linux_6_6())
         return;
-    works_beside(put_in_generic_mode, "firewall", SOFTVERBS_PROGRAM_XDP_GENERIC);
-    works_beside(put_in_the_driver, "cil_xdp_entry", SOFTVERBS_PROGRAM_XDP_DRIVER);
-    works_beside(put_by_netlink, "xdp_dispatcher", SOFTVERBS_PROGRAM_XDP_GENERIC);
-    works_beside(put_with_a_socket, "xsk_def_prog", SOFTVERBS_PROGRAM_XDP_GENERIC);
+    works_beside(attach_in_generic_mode, "firewall", SOFTVERBS_PROGRAM_XDP_GENERIC);
+    works_beside(attach_in_the_driver, "cil_xdp_entry", SOFTVERBS_PROGRAM_XDP_DRIVER);
+    works_beside(attach_by_netlink, "xdp_dispatcher", SOFTVERBS_PROGRAM_XDP_GENERIC);
+    works_beside(attach_with_a_socket, "xsk_def_prog", SOFTVERBS_PROGRAM_XDP_GENERIC);
 }
 
 /* A named mode is used or fails. The error names the program and both reasons. */
@@ -236,7 +236,7 @@ static void test_refusals(void)
     if (!have_namespace() || !is_linux_6_6())
         return;
     link_open(&wire, 1500, 1);
-    int other = put_in_generic_mode(wire.name[1]);
+    int other = attach_in_generic_mode(wire.name[1]);
     struct programs programs = programs_of(wire.name[1]);
     snprintf(sentence, sizeof sentence, "'%s' has the XDP program 'firewall' (id %u): SOFTVERBS_XDP_MODE=tap",
              wire.name[1], programs.program[0].id);
@@ -323,7 +323,7 @@ static void test_without_names(void)
     if (!have_namespace() || !is_linux_6_17())
         return;
     link_open(&wire, 1500, 1);
-    int other = put_in_generic_mode(wire.name[1]);
+    int other = attach_in_generic_mode(wire.name[1]);
     fflush(stdout);
     pid_t child = fork();
     CHECK(child >= 0);
@@ -343,10 +343,10 @@ static void frames_come_before_cilium(const char *kind)
     for (int early = 0; early < 2; early++) {
         struct wire wire;
         link_open(&wire, 1500, 1);
-        int cilium = early ? put_cilium(wire.name[1]) : -1;
+        int cilium = early ? attach_cilium(wire.name[1]) : -1;
         wire_open_on(&wire, kind);
         if (!early)
-            cilium = put_cilium(wire.name[1]);
+            cilium = attach_cilium(wire.name[1]);
         struct programs programs = programs_of(wire.name[1]);
         CHECK_EQ(2, programs.count);
         CHECK_EQ(0, strncmp(programs.program[0].name, "rdma_raw_", 9));
@@ -367,7 +367,7 @@ static void the_kernel_stays_quiet(const char *kind)
     link_open(&wire, 1500, 1);
     run("ip link set %s address 02:00:00:00:00:0b", wire.name[1]);
     run("ip addr add 192.0.2.2/24 dev %s", wire.name[1]);
-    int cilium = put_cilium(wire.name[1]);
+    int cilium = attach_cilium(wire.name[1]);
     int kernel = socket(AF_INET, SOCK_DGRAM, 0);
     CHECK(kernel >= 0);
     CHECK_EQ(0, bind(kernel, (const struct sockaddr *)&address, sizeof address));
@@ -422,7 +422,7 @@ static void the_first_process_stays_first(const char *kind)
     struct wire wire;
     (void)kind;
     link_open(&wire, 1500, 1);
-    int cilium = put_cilium(wire.name[1]);
+    int cilium = attach_cilium(wire.name[1]);
     pid_t first = open_in_a_process(&wire);
     struct programs one = programs_of(wire.name[1]);
     CHECK_EQ(2, one.count);

@@ -205,7 +205,7 @@ static void test_checksums(void)
 }
 
 /* Larger than a slot of the ring, so read from the socket. */
-static void test_gso_frames_are_cut_into_the_senders_segments(void)
+static void test_gso_frames_become_the_senders_segments(void)
 {
     for_each_way(15 * 1000 - 1, 1000);
 }
@@ -283,7 +283,7 @@ static void test_the_longest_gso_frame_keeps_its_place_among_others(void)
 }
 
 /* A packet that no card could cut is dropped and counted, and the next one is received. */
-static void packets_that_cannot_be_cut_are_counted_and_dropped(struct receiver *r, const struct packet *bad,
+static void packets_that_cannot_be_segmented_are_counted_and_dropped(struct receiver *r, const struct packet *bad,
                     uint64_t *(*counter)(struct softverbs_queue_counters *))
 {
     static struct packet good;
@@ -315,22 +315,22 @@ static uint64_t *length_errors(struct softverbs_queue_counters *counters)
     return &counters->length_errors;
 }
 
-static void test_packets_that_cannot_be_cut_are_counted_and_dropped(void)
+static void test_packets_that_cannot_be_segmented_are_counted_and_dropped(void)
 {
     struct receiver r;
     if (!have_namespace())
         return;
     receiver_open(&r);
     make(&packet, TCP, false, -1, 60000, 10);           /* thousands of frames */
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, malformed);
+    packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, malformed);
     make(&packet, UDP, false, -1, 20000, 2000);         /* datagrams above the MTU */
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, malformed);
+    packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, malformed);
     make(&packet, TCP, false, -1, 20000, 1000);
     packet.frame[packet.l4 + 13] |= 0x02;               /* SYN */
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, flags);
+    packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, flags);
     make(&packet, TCP, false, -1, 20000, 1000);
     packet.frame[packet.l3 + 3] ^= 1;                   /* the IP length is another */
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, malformed);
+    packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, malformed);
     receiver_close(&r);
 }
 
@@ -345,7 +345,7 @@ static void test_big(void)
     make(&packet, TCP, true, -1, 65000, 1000);
     put16(packet.frame + packet.l3 + 4, 0);
     packet.length = 100000;
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, too_long);
+    packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, too_long);
     receiver_close(&r);
 }
 
@@ -367,7 +367,7 @@ static void test_frames_beyond_a_grown_mtu_are_counted_and_dropped(void)
         CHECK_EQ(0, softverbs_get_mtu(r.wire.world[1].context, &mtu));
     for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         make(&packet, ways[i].protocol, ways[i].v6, ways[i].vlan, 2500, 0);
-        packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, length_errors);
+        packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, length_errors);
     }
     receiver_close(&r);
 }
@@ -382,7 +382,7 @@ static void test_too_long(void)
     for (int end = 0; end < 2; end++)
         run("ip link set %s mtu 9500", r.wire.name[end]);
     make(&packet, UDP, false, -1, 9200, 0);
-    packets_that_cannot_be_cut_are_counted_and_dropped(&r, &packet, length_errors);
+    packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, length_errors);
     receiver_close(&r);
 }
 
@@ -455,9 +455,9 @@ static void test_false_headers_cause_no_access_outside_of_the_frame(void)
             struct sv_gso_slot slot;
             struct sv_frame one;
             const struct iovec whole = {frame, length};
-            const struct sv_gso_info facts = {.mtu = 1500, .segment_bytes = offload.gso_size, .partial = true};
+            const struct sv_gso_info info = {.mtu = 1500, .segment_bytes = offload.gso_size, .partial_checksum = true};
             uint32_t payload = 0;
-            bool good = sv_gso_begin(&gso, &whole, 1, &facts) == SV_GSO_GOOD;
+            bool good = sv_gso_begin(&gso, &whole, 1, &info) == SV_GSO_GOOD;
             while (good && sv_gso_next(&gso, &slot, &one)) {
                 CHECK(one.length <= 1518);
                 payload += one.length - gso.header_bytes;
@@ -474,13 +474,13 @@ static void test_false_headers_cause_no_access_outside_of_the_frame(void)
 const struct test packet_offload_tests[] = {
     {"packet offloads: checksums that were left out are computed", test_checksums},
     {"packet offloads: GSO frames are cut into the sender's segments",
-     test_gso_frames_are_cut_into_the_senders_segments},
+     test_gso_frames_become_the_senders_segments},
     {"packet offloads: GSO frames below the MTU are cut too", test_small_gso_frames},
     {"packet offloads: each datagram of a tunnel is steered by its own headers", test_tunnels},
     {"packet offloads: the longest GSO frame keeps its place among others",
      test_the_longest_gso_frame_keeps_its_place_among_others},
     {"packet offloads: packets that cannot be cut are counted and dropped",
-     test_packets_that_cannot_be_cut_are_counted_and_dropped},
+     test_packets_that_cannot_be_segmented_are_counted_and_dropped},
     {"packet offloads: GSO frames above 64 KB are refused", test_big},
     {"packet offloads: frames beyond a grown MTU are counted and dropped",
      test_frames_beyond_a_grown_mtu_are_counted_and_dropped},

@@ -60,7 +60,7 @@ static void taps_close(struct taps *t)
         close(t->tap[end]);
 }
 
-static void give(struct taps *t, const struct virtio_net_hdr *offload, uint16_t payload)
+static void inject(struct taps *t, const struct virtio_net_hdr *offload, uint16_t payload)
 {
     static uint8_t frame[65536];
     struct frame_spec spec = default_frame();
@@ -72,18 +72,18 @@ static void give(struct taps *t, const struct virtio_net_hdr *offload, uint16_t 
     t->sent++;
 }
 
-static void give_good(struct taps *t)
+static void inject_good(struct taps *t)
 {
     const struct virtio_net_hdr plain = {0};
-    give(t, &plain, 100);
+    inject(t, &plain, 100);
 }
 
 /* UDP fragmentation offload, which a virtual machine may request. The kernel does not pass it on. */
-static void give_bad(struct taps *t)
+static void inject_bad(struct taps *t)
 {
     const struct virtio_net_hdr offload = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_UDP,
                                            .hdr_len = 42, .gso_size = 1400, .csum_start = 34, .csum_offset = 6};
-    give(t, &offload, 4000);
+    inject(t, &offload, 4000);
 }
 
 static unsigned poll_once(struct taps *t)
@@ -103,7 +103,7 @@ static void pass_good(struct taps *t, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         uint64_t taken = t->taken;
         struct timespec start = now();
-        give_good(t);
+        inject_good(t);
         while (poll_once(t) == 0 && !overdue(start))
             ;
         CHECK_EQ(taken + 1, t->taken);
@@ -111,12 +111,12 @@ static void pass_good(struct taps *t, unsigned count)
 }
 
 /* Good frames are lost until the ring has been created again. Only the library's own thread does this. */
-static void give_until_one_passes(struct taps *t)
+static void inject_until_one_passes(struct taps *t)
 {
     uint64_t taken = t->taken;
     struct timespec start = now();
     while (t->taken == taken && !overdue(start)) {
-        give_good(t);
+        inject_good(t);
         (void)poll(NULL, 0, 1);
         poll_once(t);
     }
@@ -152,8 +152,8 @@ static void a_stalled_ring_is_created_again(void)
     }
     pass_good(&t, BEFORE);
     for (unsigned stall = 1; stall <= STALLS; stall++) {
-        give_bad(&t);
-        give_until_one_passes(&t);
+        inject_bad(&t);
+        inject_until_one_passes(&t);
         struct softverbs_queue_counters before = received(&t);
         check_bad_frames(&before, stall);
         pass_good(&t, AFTER);
@@ -175,10 +175,10 @@ static void a_full_ring_has_not_stalled(void)
         return;
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < RING + 10; i++)
-            give_good(&t);
+            inject_good(&t);
         received(&t);                               /* looks at the ring */
         for (unsigned i = 0; i < 10; i++)
-            give_good(&t);
+            inject_good(&t);
         while (poll_once(&t) > 0)
             ;
         CHECK_EQ(0, received(&t).gso_malformed);

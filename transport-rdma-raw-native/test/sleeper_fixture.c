@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-void sleeper_open(struct bedroom *room, unsigned number)
+void sleeper_open(struct sleeper_pair *pair, unsigned number)
 {
-    struct world *world = &room->wire.world[1];
-    struct sleeper *sleeper = &room->sleeper[number];
+    struct world *world = &pair->wire.world[1];
+    struct sleeper *sleeper = &pair->sleeper[number];
     side_open(world, &sleeper->side);
     CHECK_EQ(0, ibv_destroy_qp(sleeper->side.qp));
     CHECK_EQ(0, ibv_destroy_cq(sleeper->side.cq));
@@ -33,29 +33,29 @@ void sleeper_close(struct sleeper *sleeper)
     CHECK_EQ(0, ibv_destroy_comp_channel(sleeper->channel));
 }
 
-void room_open(struct bedroom *room, const char *kind)
+void sleeper_pair_open(struct sleeper_pair *pair, const char *kind)
 {
-    room->slot = 0;
-    wire_open(&room->wire, kind, 1500, 1);
+    pair->slot = 0;
+    wire_open(&pair->wire, kind, 1500, 1);
     for (unsigned i = 0; i < 2; i++)
-        sleeper_open(room, i);
+        sleeper_open(pair, i);
 }
 
-void room_close(struct bedroom *room)
+void sleeper_pair_close(struct sleeper_pair *pair)
 {
     for (unsigned i = 0; i < 2; i++)
-        sleeper_close(&room->sleeper[i]);
-    wire_close(&room->wire);
+        sleeper_close(&pair->sleeper[i]);
+    wire_close(&pair->wire);
 }
 
-void send_to(struct bedroom *room, const struct sleeper *sleeper)
+void send_to(struct sleeper_pair *pair, const struct sleeper *sleeper)
 {
     uint8_t frame[2048];
     struct frame_spec spec = default_frame();
     spec.dst_port = sleeper->port;
     uint32_t length = build_frame(&spec, frame);
-    CHECK_EQ(0, send_frame(&room->wire.side[0], frame, length, IBV_SEND_SIGNALED));
-    CHECK_EQ(IBV_WC_SUCCESS, wait_one(room->wire.side[0].cq).status);
+    CHECK_EQ(0, send_frame(&pair->wire.side[0], frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(pair->wire.side[0].cq).status);
 }
 
 void arm(struct sleeper *sleeper)
@@ -92,12 +92,12 @@ void check_no_event(struct sleeper *sleeper)
     CHECK_EQ(EAGAIN, errno);
 }
 
-void sleep_for_frame(struct bedroom *room, struct sleeper *sleeper)
+void sleep_for_frame(struct sleeper_pair *pair, struct sleeper *sleeper)
 {
-    CHECK_EQ(0, post_recv_slot(&sleeper->side, room->slot++ % 16, SLOT_BYTES));
+    CHECK_EQ(0, post_recv_slot(&sleeper->side, pair->slot++ % 16, SLOT_BYTES));
     arm(sleeper);
     check_empty(sleeper->side.cq);
-    send_to(room, sleeper);
+    send_to(pair, sleeper);
     await_event(sleeper);
     CHECK_EQ(IBV_WC_SUCCESS, poll_one(sleeper->side.cq).status);
 }
@@ -139,8 +139,8 @@ long thread_wakeups_since(struct thread_sleeps before)
     return now.count - before.count - THREADS * ((long)((now.nanos - before.nanos) / CHECK_NANOS) + 1);
 }
 
-void settle(struct bedroom *room, struct sleeper *sleeper)
+void settle(struct sleeper_pair *pair, struct sleeper *sleeper)
 {
     for (int i = 0; i < SETTLING_EVENTS; i++)
-        sleep_for_frame(room, sleeper);
+        sleep_for_frame(pair, sleeper);
 }

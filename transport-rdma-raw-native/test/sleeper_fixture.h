@@ -16,17 +16,17 @@ struct sleeper {
     uint16_t port;
 };
 
-struct bedroom {
+struct sleeper_pair {
     struct wire wire;
     struct sleeper sleeper[2];
     unsigned slot;
 };
 
-void sleeper_open(struct bedroom *room, unsigned number);
+void sleeper_open(struct sleeper_pair *pair, unsigned number);
 void sleeper_close(struct sleeper *sleeper);
-void room_open(struct bedroom *room, const char *kind);
-void room_close(struct bedroom *room);
-void send_to(struct bedroom *room, const struct sleeper *sleeper);
+void sleeper_pair_open(struct sleeper_pair *pair, const char *kind);
+void sleeper_pair_close(struct sleeper_pair *pair);
+void send_to(struct sleeper_pair *pair, const struct sleeper *sleeper);
 void arm(struct sleeper *sleeper);
 bool is_readable(const struct sleeper *sleeper);
 /*
@@ -35,7 +35,7 @@ bool is_readable(const struct sleeper *sleeper);
 void await_event(struct sleeper *sleeper);
 void check_no_event(struct sleeper *sleeper);
 /* Sleeps until one frame has arrived. */
-void sleep_for_frame(struct bedroom *room, struct sleeper *sleeper);
+void sleep_for_frame(struct sleeper_pair *pair, struct sleeper *sleeper);
 /* How often the receive threads of this process have gone to sleep, and when that was read. */
 struct thread_sleeps {
     long count;
@@ -45,7 +45,7 @@ struct thread_sleeps thread_sleeps(void);
 /* Returns how often they were woken since, apart from their periodic checks of the rings. */
 long thread_wakeups_since(struct thread_sleeps before);
 /* Sleeps until this is the only sleeper for long enough, so that its channel watches the sockets. */
-void settle(struct bedroom *room, struct sleeper *sleeper);
+void settle(struct sleeper_pair *pair, struct sleeper *sleeper);
 
 #define ON_EACH_KIND(test) \
     static void test_##test(void) \

@@ -152,7 +152,7 @@ static void a_large_syn_delays_no_others(const char *kind)
     spec.payload = LARGE;
     uint32_t length = build_frame(&spec, frame);
     frame[TCP_FLAGS] = SYN_FLAG;
-    send_uncut(wire.name[0], frame, length);
+    send_unsegmented(wire.name[0], frame, length);
     for (uint32_t i = 0; i < SOME_SYNS; i++)
         send_segment(&wire.side[0], SYN_FLAG, i);
     struct timespec start = now();

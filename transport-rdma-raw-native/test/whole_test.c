@@ -160,7 +160,7 @@ static void check_whole(struct receiver *r, const struct packet *p, unsigned num
     CHECK_EQ(0, memcmp(r->memory + number * LARGE_BYTES, p->frame, p->length));
 }
 
-static void check_cut(struct receiver *r, const struct packet *p)
+static void check_segmented(struct receiver *r, const struct packet *p)
 {
     uint32_t seen = 0;
     while (seen < p->length - p->headers) {
@@ -253,7 +253,7 @@ static void test_keeps_order(void)
 }
 
 /* A receiver that is not ready for the whole frame receives it in frames of the MTU. */
-static void they_are_cut_for_a_receiver_that_is_not_ready(const char *kind)
+static void they_are_segmented_for_a_receiver_that_is_not_ready(const char *kind)
 {
     struct receiver r;
     receiver_open(&r, kind);
@@ -261,14 +261,14 @@ static void they_are_cut_for_a_receiver_that_is_not_ready(const char *kind)
     /* No receive is posted. */
     post_slots(&r, 15);
     CHECK(inject(&r.wire, &packet));
-    check_cut(&r, &packet);
+    check_segmented(&r, &packet);
     CHECK_EQ(0, to_state(r.side->qp, IBV_QPS_RESET));
     to_ready(r.side->qp);
     /* The frame would fill less than half of the receive. */
     post_large(&r, 0, 2 * packet.length + 2, r.mr->lkey);
     post_slots(&r, 15);
     CHECK(inject(&r.wire, &packet));
-    check_cut(&r, &packet);
+    check_segmented(&r, &packet);
     /* The rule has no flag for whole frames. */
     close_flows(&r);
     open_flows(&r, 0);
@@ -281,7 +281,7 @@ static void they_are_cut_for_a_receiver_that_is_not_ready(const char *kind)
     post_large(&r, 0, 2 * packet.length, r.mr->lkey);
     post_slots(&r, 15);
     CHECK(inject(&r.wire, &packet));
-    check_cut(&r, &packet);
+    check_segmented(&r, &packet);
     close_flows(&r);
     open_flows(&r, SOFTVERBS_FLOW_WHOLE);
     /* The receive is too short. */
@@ -292,7 +292,7 @@ static void they_are_cut_for_a_receiver_that_is_not_ready(const char *kind)
     post_large(&r, 0, packet.length - 1, r.mr->lkey);
     post_slots(&r, 15);
     CHECK(inject(&r.wire, &packet));
-    check_cut(&r, &packet);
+    check_segmented(&r, &packet);
     CHECK_EQ(0, received(&r).gso_unsegmented);
     CHECK_EQ(4, received(&r).gso_frames);
     /* The receive is just long enough. */
@@ -304,9 +304,9 @@ static void they_are_cut_for_a_receiver_that_is_not_ready(const char *kind)
     receiver_close(&r);
 }
 
-static void test_they_are_cut_for_a_receiver_that_is_not_ready(void)
+static void test_they_are_segmented_for_a_receiver_that_is_not_ready(void)
 {
-    for_each_kind(they_are_cut_for_a_receiver_that_is_not_ready);
+    for_each_kind(they_are_segmented_for_a_receiver_that_is_not_ready);
 }
 
 /* As for any receive, the completion reports the error, the queue stops, and the frame is received in another way. */
@@ -321,7 +321,7 @@ static void a_receive_outside_of_its_region_fails(const char *kind)
     struct ibv_wc wc = wait_one(r.side->cq);
     CHECK_EQ(LARGE_ID, wc.wr_id);
     CHECK_EQ(IBV_WC_LOC_PROT_ERR, wc.status);
-    check_cut(&r, &packet);
+    check_segmented(&r, &packet);
     struct softverbs_queue_counters counters;
     CHECK_EQ(0, softverbs_query_wq_counters(r.large, &counters));
     CHECK_EQ(1, counters.protection_errors);
@@ -355,7 +355,7 @@ static void injected_faults_concern_one_receive(const char *kind)
     CHECK_EQ(0, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_FATAL_ERR));
     CHECK(inject(&r.wire, &packet));
     expect_failed(&r, LARGE_ID, IBV_WC_FATAL_ERR);
-    check_cut(&r, &packet);
+    check_segmented(&r, &packet);
     CHECK(inject(&r.wire, &packet));
     check_whole(&r, &packet, 1);
     CHECK_EQ(0, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_LOC_QP_OP_ERR));
@@ -365,7 +365,7 @@ static void injected_faults_concern_one_receive(const char *kind)
     CHECK(inject(&r.wire, &packet));
     expect_failed(&r, LARGE_ID + 2, IBV_WC_LOC_QP_OP_ERR);
     expect_failed(&r, LARGE_ID + 3, IBV_WC_WR_FLUSH_ERR);
-    check_cut(&r, &packet);
+    check_segmented(&r, &packet);
     CHECK_EQ(0, softverbs_query_wq_counters(r.large, &counters));
     CHECK_EQ(2, counters.injected_errors);
     CHECK_EQ(1, counters.frames);
@@ -480,7 +480,8 @@ const struct test whole_tests[] = {
      test_tcp_beyond_the_mtu_arrives_unchanged_as_one_receive},
     {"whole frames: a tag is put back", test_tagged},
     {"whole frames: they keep their places among others", test_keeps_order},
-    {"whole frames: they are cut for a receiver that is not ready", test_they_are_cut_for_a_receiver_that_is_not_ready},
+    {"whole frames: they are cut for a receiver that is not ready",
+     test_they_are_segmented_for_a_receiver_that_is_not_ready},
     {"whole frames: a receive outside of its region fails", test_a_receive_outside_of_its_region_fails},
     {"whole frames: injected faults concern one receive", test_injected_faults_concern_one_receive},
     {"whole frames: a queue in use cannot be destroyed", test_a_queue_in_use_cannot_be_destroyed},

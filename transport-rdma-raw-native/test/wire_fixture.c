@@ -196,7 +196,7 @@ bool send_with_offload(const char *interface, const struct virtio_net_hdr *offlo
     return sent == (ssize_t)bytes;
 }
 
-void send_uncut(const char *interface, const uint8_t *frame, uint32_t length)
+void send_unsegmented(const char *interface, const uint8_t *frame, uint32_t length)
 {
     const struct virtio_net_hdr offload = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
                                            .hdr_len = 54, .gso_size = 1000, .csum_start = 34, .csum_offset = 16};

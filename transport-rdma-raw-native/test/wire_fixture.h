@@ -66,7 +66,7 @@ void wire_close(struct wire *wire);
 bool send_with_offload(const char *interface, const struct virtio_net_hdr *offload, const uint8_t *frame,
                        uint32_t length);
 /* Sends a TCP segment of IPv4 that has not been cut, as veth carries it between kernels with offloads. */
-void send_uncut(const char *interface, const uint8_t *frame, uint32_t length);
+void send_unsegmented(const char *interface, const uint8_t *frame, uint32_t length);
 
 struct ibv_flow *udp_rule(struct side *side, uint16_t port);
 struct ibv_wc wait_one(struct ibv_cq *cq);

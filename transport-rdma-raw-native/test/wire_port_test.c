@@ -133,7 +133,7 @@ static void frames_above_the_mtu(const char *kind, unsigned mtu)
         spec.payload = (uint16_t)payload;
         uint32_t uncut = build_frame(&spec, frame);
         frame[14 + 20 + 13] |= 0x02;
-        send_uncut(wire.name[0], frame, uncut);
+        send_unsegmented(wire.name[0], frame, uncut);
     }
     spec.payload = 100;
     uint32_t length = build_frame(&spec, frame);

@@ -88,7 +88,7 @@ static void queue_open(struct sv_xdp_queue *queue, bool zero_copy)
                                                .zero_copy = zero_copy};
     memset(&counted, 0, sizeof counted);
     CHECK_EQ(0, tested_queue_open(queue, &config));
-    CHECK(atomic_load(&queue->sends));
+    CHECK(atomic_load(&queue->can_send));
     counted.rx_dropped = 2;
     counted.rx_ring_full = 3;
     counted.rx_fill_ring_empty_descs = 7;

@@ -63,9 +63,9 @@ static void large_syns(void)
     CHECK_EQ(1, k.seen[small]);
     CHECK_EQ(2, k.queue.syns.receiver.counters.length_errors);
     check_ring_empty(&k.syns);
-    take_filled();
+    check_returned_chunks();
     for (unsigned i = 0; i < CHUNKS; i++)
-        CHECK(!k.given[i]);
+        CHECK(!k.owned_by_library[i]);
 }
 
 static void a_large_frame_does_not_stop_the_ring(void)
@@ -127,19 +127,19 @@ static void chunks_in_zero_copy_have_room_for_a_frame(void)
 static void chain_in_two_parts(void)
 {
     static uint8_t frame[32768];
-    uint32_t length = build_super(frame, 0x18, SUPER_PAYLOAD);
+    uint32_t length = build_gso_frame(frame, 0x18, GSO_PAYLOAD);
     k.queue.gso_frames = true;
-    for (unsigned first = 0; first <= SUPER_PARTS; first++) {
+    for (unsigned first = 0; first <= GSO_PARTS; first++) {
         uint32_t before = arrive(&k.main, 1, FRAME);
-        CHECK_EQ(SUPER_PARTS, put_super(frame, length));
+        CHECK_EQ(GSO_PARTS, put_gso_frame(frame, length));
         publish(first);
         drain_all();
         CHECK_EQ(1, k.seen[before]);
-        CHECK_EQ(first == SUPER_PARTS ? (SUPER_PAYLOAD + MTU - 41) / (MTU - 40) : 0, k.cut);
-        publish(SUPER_PARTS - first);
+        CHECK_EQ(first == GSO_PARTS ? (GSO_PAYLOAD + MTU - 41) / (MTU - 40) : 0, k.segments);
+        publish(GSO_PARTS - first);
         drain_all();
-            k.queue.main.receiver.counters.gso_segments = k.cut;
-        check_super_seen(first + 1);
+            k.queue.main.receiver.counters.gso_segments = k.segments;
+        check_gso_frames_seen(first + 1);
     }
     CHECK_EQ(0, k.queue.main.receiver.counters.length_errors);
 }
@@ -155,7 +155,7 @@ static void endless_chain(void)
     static const uint8_t one[1];
     k.queue.gso_frames = true;
     for (unsigned i = 0; i < 3 * ENTRIES; i++) {
-        take_filled();
+        check_returned_chunks();
         put_part(&k.main, 0, one, 1, true);
         publish(1);
         drain();
@@ -180,7 +180,7 @@ static void too_many_chunks(void)
     static const uint8_t part[PART];
     k.queue.gso_frames = true;
     for (unsigned i = 0; i < ENTRIES + 2; i++) {
-        take_filled();
+        check_returned_chunks();
         put_part(&k.main, 0, part, PART, i <= ENTRIES);
         publish(1);
         drain();
@@ -202,13 +202,13 @@ static void a_chain_beyond_an_ip_packet_is_too_long(void)
 static void few_long_frames(void)
 {
     static uint8_t frame[32768];
-    const unsigned supers = ENTRIES / SUPER_PARTS;
+    const unsigned gso_frames = ENTRIES / GSO_PARTS;
     k.queue.gso_frames = true;
-    for (unsigned i = 0; i < supers; i++)
-        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
+    for (unsigned i = 0; i < gso_frames; i++)
+        publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
     drain_all();
-    CHECK_EQ(supers, k.queue.main.receiver.counters.gso_frames);
-    CHECK_EQ(supers, k.queue.main.receiver.counters.partial_checksums);
+    CHECK_EQ(gso_frames, k.queue.main.receiver.counters.gso_frames);
+    CHECK_EQ(gso_frames, k.queue.main.receiver.counters.partial_checksums);
     CHECK_EQ(0, k.limited);
     arrive_many(&k.main, ENTRIES);
     drain_all();
@@ -226,10 +226,10 @@ static void refuse(uint8_t flags, const uint64_t *counter, bool gso_frames)
     static uint8_t frame[32768];
     uint64_t before = *counter;
     k.queue.gso_frames = gso_frames;
-    publish(put_super(frame, build_super(frame, flags, SUPER_PAYLOAD)));
+    publish(put_gso_frame(frame, build_gso_frame(frame, flags, GSO_PAYLOAD)));
     drain_all();
     CHECK_EQ(before + 1, *counter);
-    CHECK_EQ(0, k.cut);
+    CHECK_EQ(0, k.segments);
     check_all_seen_once();
 }
 
@@ -250,13 +250,13 @@ static void a_gso_frame_counts_as_its_frames(void)
     static uint8_t frame[32768];
     kernel_open(0);
     k.queue.gso_frames = true;
-    for (unsigned i = 0; i < ENTRIES / SUPER_PARTS; i++)
-        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
-    const unsigned each = (SUPER_PAYLOAD + MTU - 41) / (MTU - 40);
-    CHECK_EQ(2 * SUPER_PARTS, drain_at_most(each + 1));
-    CHECK_EQ(2 * each, k.cut);
+    for (unsigned i = 0; i < ENTRIES / GSO_PARTS; i++)
+        publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
+    const unsigned each = (GSO_PAYLOAD + MTU - 41) / (MTU - 40);
+    CHECK_EQ(2 * GSO_PARTS, drain_at_most(each + 1));
+    CHECK_EQ(2 * each, k.segments);
     drain_all();
-    CHECK_EQ(ENTRIES / SUPER_PARTS * each, k.cut);
+    CHECK_EQ(ENTRIES / GSO_PARTS * each, k.segments);
     check_all_seen_once();
 }
 
@@ -268,18 +268,18 @@ static void a_gso_frame_may_stay_whole(void)
     k.queue.gso_frames = true;
     k.takes_whole = 1;
     for (unsigned i = 0; i < 2; i++)
-        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
+        publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
     uint32_t before = arrive(&k.main, 1, FRAME);
     drain_all();
     CHECK_EQ(1, k.whole);
     CHECK_EQ(1, k.queue.main.receiver.counters.gso_frames);
     CHECK_EQ(2, k.queue.main.receiver.counters.partial_checksums);
     CHECK_EQ(1, k.seen[before]);
-    check_super_seen(1);
+    check_gso_frames_seen(1);
     k.takes_whole = UINT32_MAX;
     for (unsigned i = 0; i < SV_BURST / SV_WHOLE_COST + 1; i++)
-        publish(put_super(frame, build_super(frame, 0x10, SUPER_PAYLOAD)));
-    CHECK_EQ(SV_BURST / SV_WHOLE_COST * SUPER_PARTS, drain_at_most(SV_BURST));
+        publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
+    CHECK_EQ(SV_BURST / SV_WHOLE_COST * GSO_PARTS, drain_at_most(SV_BURST));
     drain_all();
     CHECK_EQ(SV_BURST / SV_WHOLE_COST + 2, k.whole);
     check_all_seen_once();
@@ -289,12 +289,12 @@ static void a_gso_frame_may_stay_whole(void)
 static void partial_checksums_are_completed_where_expected(void)
 {
     uint8_t frame[FRAME + 2000];
-    struct sv_frame received = {.length = build_super(frame, 0x10, 10), .layout = {4, 14, 6, 34}};
+    struct sv_frame received = {.length = build_gso_frame(frame, 0x10, 10), .layout = {4, 14, 6, 34}};
     kernel_open(0);
     for (int partial = 0; partial < 2; partial++) {
-        k.queue.partial = partial;
+        k.queue.partial_checksums = partial;
         memcpy(frame, &k.next_number, sizeof k.next_number);      /* read by fake_dispatch() */
-        take_filled();
+        check_returned_chunks();
         put_part(&k.main, 0, frame, received.length, false);
         received.data = umem + k.main.descriptors[k.main.producer % ENTRIES].addr;
         publish(1);

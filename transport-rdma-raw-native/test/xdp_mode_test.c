@@ -7,7 +7,7 @@ static struct sv_xdp_choice choice_of(const char *env_value, const char *driver,
 {
     struct sv_xdp_choice choice;
     CHECK_EQ(0, sv_xdp_mode_choose(env_value, driver, release, &choice));
-    CHECK(choice.why[0] != '\0');
+    CHECK(choice.reason[0] != '\0');
     return choice;
 }
 
@@ -42,8 +42,8 @@ static void test_other_drivers_use_generic_mode_with_a_reason(void)
                                           "mlx5_core2", ""};
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
         check_chosen(drivers[i], "7.3.4", "generic");
-    CHECK(strstr(choice_of("auto", "ice", "7.3.4").why, "corrupted memory with ice") != NULL);
-    CHECK(strstr(choice_of("auto", "igb", "7.3.4").why, "igb") != NULL);
+    CHECK(strstr(choice_of("auto", "ice", "7.3.4").reason, "corrupted memory with ice") != NULL);
+    CHECK(strstr(choice_of("auto", "igb", "7.3.4").reason, "igb") != NULL);
 }
 
 static void test_an_unknown_release_counts_as_old(void)

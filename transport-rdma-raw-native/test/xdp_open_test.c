@@ -21,7 +21,7 @@ typedef unsigned long ioctl_request;
 typedef int ioctl_request;
 #endif
 
-static bool tells_no_channels;
+static bool reports_no_channels;
 static const char *driver;
 
 /*
@@ -36,7 +36,7 @@ int ioctl(int fd, ioctl_request request, ...)
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
     const uint32_t *question = request == SIOCETHTOOL ? (void *)((const struct ifreq *)argument)->ifr_data : &none;
-    if (tells_no_channels && *question == ETHTOOL_GCHANNELS) {
+    if (reports_no_channels && *question == ETHTOOL_GCHANNELS) {
         errno = EOPNOTSUPP;
         return -1;
     }
@@ -192,11 +192,11 @@ static void an_interface_with_too_many_queues_is_refused(void)
     check_opens(wire.name[0], EOPNOTSUPP, "ethtool -L");
     check_opens(wire.name[0], EOPNOTSUPP, "64");
     set_channels(wire.name[0], "rx 64");
-    tells_no_channels = true;       /* so the number has to be found by binding, which also counts send queues */
+    reports_no_channels = true;     /* so the number has to be found by binding, which also counts send queues */
     check_opens(wire.name[0], EOPNOTSUPP, "ethtool -L");
     set_channels(wire.name[0], "tx 64");
     check_opens(wire.name[0], 0, "");
-    tells_no_channels = false;
+    reports_no_channels = false;
     link_close(&wire);
 }
 

@@ -27,7 +27,7 @@ static void fake_unlock(struct sv_spin *lock);
 #define sv_xdp_queue_send tested_send
 #define sv_xdp_queue_busy_poll tested_busy_poll
 #define sv_xdp_queue_finish_sending tested_finish_sending
-#define sv_receiver_try fake_try
+#define sv_receiver_trylock fake_try
 #define sv_receiver_dispatch fake_dispatch
 #define sv_receiver_deliver_whole fake_deliver_whole
 #define sv_connections_is_unsolicited fake_is_unsolicited
@@ -54,16 +54,16 @@ uint8_t payload_at(uint32_t offset)
     return (uint8_t)(offset * 31 >> 3);
 }
 
-static void see_cut(const struct sv_frame *frame)
+static void see_segment(const struct sv_frame *frame)
 {
     static uint8_t payload[MTU];
     uint32_t head = frame->rest->head_bytes;
     sv_frame_copy(payload, frame, head, frame->length - head);
     for (uint32_t i = 0; i < frame->length - head; i++)
-        CHECK_EQ(payload_at(k.cut_bytes % SUPER_PAYLOAD + i), payload[i]);
+        CHECK_EQ(payload_at(k.segment_bytes_seen % GSO_PAYLOAD + i), payload[i]);
     CHECK(frame->length <= MTU + 18);
-    k.cut++;
-    k.cut_bytes += frame->length - head;
+    k.segments++;
+    k.segment_bytes_seen += frame->length - head;
 }
 
 static bool fake_try(struct sv_receiver *receiver)
@@ -84,7 +84,7 @@ void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struc
     for (unsigned i = 0; i < count; i++) {
         uint32_t number;
         if (frames[i].rest != NULL && frames[i].rest->pieces != NULL) {
-            see_cut(&frames[i]);
+            see_segment(&frames[i]);
             continue;
         }
         memcpy(&number, frames[i].data, sizeof number);
@@ -97,17 +97,17 @@ void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struc
 static enum sv_whole_result fake_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
                                                const struct sv_whole *whole)
 {
-    static uint8_t bytes[HEADERS + SUPER_PAYLOAD];
+    static uint8_t bytes[HEADERS + GSO_PAYLOAD];
     (void)receiver;
     (void)device;
     if (k.takes_whole == 0)
         return SV_WHOLE_REFUSED;
     k.takes_whole--;
     k.whole++;
-    CHECK_EQ(HEADERS + SUPER_PAYLOAD, whole->length);
+    CHECK_EQ(HEADERS + GSO_PAYLOAD, whole->length);
     CHECK(whole->copy(whole, bytes));
     CHECK(memcmp(bytes, whole->head, HEADERS) == 0);
-    for (uint32_t i = 0; i < SUPER_PAYLOAD; i++)
+    for (uint32_t i = 0; i < GSO_PAYLOAD; i++)
         CHECK_EQ(payload_at(i), bytes[HEADERS + i]);
     return SV_WHOLE_DELIVERED;
 }
@@ -189,42 +189,42 @@ void kernel_open(uint32_t start)
     queue->tx = library_side(&k.tx, k.tx.descriptors, ENTRIES, start);
     queue->completion = library_side(&k.completion, k.completion.addresses, ENTRIES, start);
     queue->main.entries = queue->syns.entries = ENTRIES;
-    queue->sorted_until = start;
+    queue->filtered_until = start;
     queue->chunk_bytes = queue->stride_bytes = CHUNK;
-    queue->base_mask = ~(uint64_t)(CHUNK - 1);
+    queue->chunk_mask = ~(uint64_t)(CHUNK - 1);
     queue->umem = umem;
     queue->scratch = scratch;
     queue->multi_buffer = true;
-    queue->slots = slots;
+    queue->gso_slots = slots;
     queue->free_chunks = free_chunks;
     queue->send_chunks = ENTRIES;
     for (uint32_t i = 0; i < ENTRIES; i++)
         free_chunks[queue->free_count++] = (uint64_t)i * CHUNK;
     k.filled = start;
-    atomic_init(&queue->sends, true);
+    atomic_init(&queue->can_send, true);
     k.device.port = (void *)&k.wire;
     atomic_store(&k.device.mtu, MTU);
     atomic_store(&k.device.opened_mtu, MTU);
 }
 
-void take_filled(void)
+void check_returned_chunks(void)
 {
     for (; k.filled != k.fill.producer; k.filled++) {
         uint64_t chunk = k.fill.addresses[k.filled % CHUNKS] / CHUNK;
         CHECK(chunk < CHUNKS);
-        CHECK(k.given[chunk]);
-        k.given[chunk] = false;
+        CHECK(k.owned_by_library[chunk]);
+        k.owned_by_library[chunk] = false;
     }
 }
 
 uint32_t arrive(struct kernel_ring *ring, unsigned chunks, uint32_t length)
 {
-    take_filled();
+    check_returned_chunks();
     CHECK(ring->producer - ring->consumer + chunks <= ENTRIES);
     for (unsigned i = 0; i < chunks; i++) {
-        while (k.given[k.next_chunk])
+        while (k.owned_by_library[k.next_chunk])
             k.next_chunk = (k.next_chunk + 1) % CHUNKS;
-        k.given[k.next_chunk] = true;
+        k.owned_by_library[k.next_chunk] = true;
         memcpy(umem + k.next_chunk * CHUNK, &k.next_number, sizeof k.next_number);
         ring->descriptors[(ring->producer + i) % ENTRIES] = (struct xdp_desc){
             .addr = (uint64_t)k.next_chunk * CHUNK, .len = length, .options = i + 1 < chunks ? XDP_PKT_CONTD : 0};
@@ -251,7 +251,7 @@ unsigned drain_at_most(unsigned most)
 
 unsigned syns_when_overloaded(void)
 {
-    return FEW_SYNS;
+    return MAX_SYNS_UNDER_FLOOD;
 }
 
 void drain_all(void)
@@ -267,14 +267,14 @@ void check_ring_empty(const struct kernel_ring *ring)
 
 void check_all_seen_once(void)
 {
-    take_filled();
+    check_returned_chunks();
     check_ring_empty(&k.main);
     check_ring_empty(&k.syns);
     for (uint32_t i = 0; i < k.next_number; i++)
         CHECK_EQ(1, k.seen[i]);
     CHECK_EQ(k.next_number, k.dispatched);
     for (unsigned i = 0; i < CHUNKS; i++)
-        CHECK(!k.given[i]);
+        CHECK(!k.owned_by_library[i]);
 }
 
 /* First values of the indexes: zero, and near the wrap of the sign and of the index. */
@@ -290,7 +290,7 @@ void for_each_start(void (*test)(void))
 
 /* ---- GSO frames ---- */
 
-uint32_t build_super(uint8_t *frame, uint8_t flags, uint32_t payload)
+uint32_t build_gso_frame(uint8_t *frame, uint8_t flags, uint32_t payload)
 {
     struct sv_layout layout = {4, 14, 6, 34};
     struct frame_spec spec = default_frame();
@@ -310,18 +310,18 @@ uint32_t build_super(uint8_t *frame, uint8_t flags, uint32_t payload)
 
 void put_part(struct kernel_ring *ring, uint32_t ahead, const uint8_t *data, uint32_t length, bool more)
 {
-    while (k.given[k.next_chunk])
+    while (k.owned_by_library[k.next_chunk])
         k.next_chunk = (k.next_chunk + 1) % CHUNKS;
-    k.given[k.next_chunk] = true;
+    k.owned_by_library[k.next_chunk] = true;
     memcpy(umem + k.next_chunk * CHUNK, data, length);
     ring->descriptors[(ring->producer + ahead) % ENTRIES] = (struct xdp_desc){
         .addr = (uint64_t)k.next_chunk * CHUNK, .len = length, .options = more ? XDP_PKT_CONTD : 0};
 }
 
-unsigned put_super(const uint8_t *frame, uint32_t length)
+unsigned put_gso_frame(const uint8_t *frame, uint32_t length)
 {
     unsigned parts = 0;
-    take_filled();
+    check_returned_chunks();
     for (uint32_t done = 0; done < length; done += PART, parts++)
         put_part(&k.main, parts, frame + done, length - done < PART ? length - done : PART, length - done > PART);
     return parts;
@@ -332,16 +332,16 @@ void publish(unsigned count)
     __atomic_store_n(&k.main.producer, k.main.producer + count, __ATOMIC_RELEASE);
 }
 
-void check_super_seen(unsigned supers)
+void check_gso_frames_seen(unsigned gso_frames)
 {
     const struct softverbs_queue_counters *counters = &k.queue.main.receiver.counters;
-    CHECK_EQ(supers, counters->gso_frames);
-    CHECK_EQ(k.cut, counters->gso_segments);
-    CHECK_EQ(SUPER_PAYLOAD, k.cut_bytes);
-    CHECK_EQ((SUPER_PAYLOAD + MTU - 41) / (MTU - 40), k.cut);
-    k.cut = k.cut_bytes = 0;
+    CHECK_EQ(gso_frames, counters->gso_frames);
+    CHECK_EQ(k.segments, counters->gso_segments);
+    CHECK_EQ(GSO_PAYLOAD, k.segment_bytes_seen);
+    CHECK_EQ((GSO_PAYLOAD + MTU - 41) / (MTU - 40), k.segments);
+    k.segments = k.segment_bytes_seen = 0;
     check_ring_empty(&k.main);
-    take_filled();
+    check_returned_chunks();
     for (unsigned i = 0; i < CHUNKS; i++)
-        CHECK(!k.given[i]);
+        CHECK(!k.owned_by_library[i]);
 }

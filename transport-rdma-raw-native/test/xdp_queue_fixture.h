@@ -28,32 +28,32 @@ struct kernel {
     struct sv_wire wire;
     struct sv_device device;
     struct kernel_ring main, syns, fill, tx, completion;
-    uint32_t filled;            /* position up to which the fill ring has been checked */
-    bool given[CHUNKS];         /* chunks owned by the library, each with a frame */
+    uint32_t filled;                /* position up to which the fill ring has been checked */
+    bool owned_by_library[CHUNKS];  /* chunks owned by the library, each with a frame */
     uint32_t next_chunk;
     uint32_t next_number;
-    unsigned seen[SEEN];        /* number of times that each frame was dispatched */
+    unsigned seen[SEEN];            /* number of times that each frame was dispatched */
     unsigned dispatched;
     unsigned limited;
     bool all_are_unsolicited;
-    unsigned cut;               /* cut frames so far, in order */
-    uint32_t cut_bytes;
-    unsigned takes_whole;       /* number of frames to be taken whole from now on */
+    unsigned segments;              /* segments so far, in order */
+    uint32_t segment_bytes_seen;
+    unsigned takes_whole;           /* number of frames to be taken whole from now on */
     unsigned whole;
-    void (*meanwhile)(void);    /* work of another thread just before the lock is acquired */
+    void (*meanwhile)(void);        /* work of another thread just before the lock is acquired */
     unsigned wakes;
     unsigned sends;
     int send_error;
     void (*on_send)(void);
     uint64_t nanos;
-    unsigned turns;             /* number of times that a sender has read the clock */
+    unsigned turns;                 /* number of times that a sender has read the clock */
     void (*on_turn)(void);
 };
 
 extern struct kernel k;
 extern uint8_t umem[CHUNKS * CHUNK];
 
-enum { SUPER_PAYLOAD = 20000, PART = 1792, SUPER_PARTS = 12, HEADERS = 54 };
+enum { GSO_PAYLOAD = 20000, PART = 1792, GSO_PARTS = 12, HEADERS = 54 };
 
 /* The functions under test. */
 unsigned tested_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
@@ -68,7 +68,7 @@ uint8_t payload_at(uint32_t offset);
 /* Sets up all rings with their indexes at `start`. */
 void kernel_open(uint32_t start);
 /* Checks the returned chunks: each was given to the library, and none twice. */
-void take_filled(void);
+void check_returned_chunks(void);
 /* Makes the kernel receive a frame of this number of chunks, if the ring has room. Returns the frame's number. */
 uint32_t arrive(struct kernel_ring *ring, unsigned chunks, uint32_t length);
 void arrive_many(struct kernel_ring *ring, unsigned count);
@@ -83,12 +83,12 @@ void check_ring_empty(const struct kernel_ring *ring);
 void check_all_seen_once(void);
 void for_each_start(void (*test)(void));
 /* Builds TCP over IPv4, with the sum of the pseudo header as its checksum. */
-uint32_t build_super(uint8_t *frame, uint8_t flags, uint32_t payload);
+uint32_t build_gso_frame(uint8_t *frame, uint8_t flags, uint32_t payload);
 /* Writes a chunk to the ring that the kernel has not published yet. */
 void put_part(struct kernel_ring *ring, uint32_t ahead, const uint8_t *data, uint32_t length, bool more);
-unsigned put_super(const uint8_t *frame, uint32_t length);
+unsigned put_gso_frame(const uint8_t *frame, uint32_t length);
 void publish(unsigned count);
-void check_super_seen(unsigned supers);
+void check_gso_frames_seen(unsigned gso_frames);
 void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struct sv_frame *frames,
                           unsigned count);
 

@@ -191,7 +191,7 @@ static void a_missing_send_queue_is_detected(void)
     k.on_send = take_two;
     CHECK_EQ(2, tested_send(&k.queue, frames, 8, &error));
     CHECK_EQ(ENOBUFS, error);
-    CHECK(!k.queue.sends);
+    CHECK(!k.queue.can_send);
     CHECK_EQ(0, tested_send(&k.queue, frames, 8, &error));
     CHECK_EQ(ENOBUFS, error);
     CHECK(k.sends <= 5);

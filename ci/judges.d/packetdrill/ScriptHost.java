@@ -140,7 +140,7 @@ final class ScriptHost implements TcpEvents {
         }
         while (engine.pollSegment(nowNanos, out)) {
             wire.add(new Sent(nowNanos, codec.encode(out)));
-            out.transmitted();
+            out.releasePayload();
         }
         notifyAll();
     }
@@ -378,7 +378,7 @@ final class ScriptHost implements TcpEvents {
                 int read = Math.min(bytes, s.unread);
                 if ((flags & MSG_PEEK) == 0) {
                     s.unread -= read;
-                    s.connection.readWindowOpened(read);
+                    s.connection.reportRead(read);
                 }
                 return Answer.of(read);
             }
@@ -610,10 +610,10 @@ final class ScriptHost implements TcpEvents {
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
         ScriptSocket s = (ScriptSocket) connection.attachment();
         if (s.inputShut) {
-            connection.readWindowOpened(length);
+            connection.reportRead(length);
             return;
         }
-        connection.unreadPieceJoined();
+        connection.unreadPieceMerged();
         s.unread += length;
     }
 

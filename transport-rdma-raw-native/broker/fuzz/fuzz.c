@@ -263,7 +263,7 @@ static void parse_one(void)
         "user=1 interface=e modes=generic ports=", "user=a interface=fuzz0 modes=native,generic ports=any devices=2\n",
     };
     static struct policy policy;
-    char text[4096], why[64];
+    char text[4096], error_text[64];
     size_t length = 0;
     for (uint32_t i = draw(MAX_LINES * 12); i > 0; i--) {
         const char *word = words[draw(sizeof words / sizeof words[0])];
@@ -275,28 +275,29 @@ static void parse_one(void)
     }
     if (draw(4) == 0)
         spoil((uint8_t *)text, length);
-    memset(why, 'x', sizeof why);
+    memset(error_text, 'x', sizeof error_text);
     char *exact = malloc(length + 1);       /* of exact size, so that the sanitizer detects a read beyond it */
     MUST(exact != NULL);
     memcpy(exact, text, length);
-    bool good = policy_parse(&policy, exact, length, lookup, why, sizeof why);
+    bool good = policy_parse(&policy, exact, length, lookup, error_text, sizeof error_text);
     free(exact);
     for (uint32_t i = 0; good && i < policy.lines; i++)
         check_line(&policy.line[i]);
-    MUST(good || (policy.lines == 0 && strncmp(why, "line ", 5) == 0 && memchr(why, '\0', sizeof why) != NULL));
+    MUST(good || (policy.lines == 0 && strncmp(error_text, "line ", 5) == 0 &&
+                  memchr(error_text, '\0', sizeof error_text) != NULL));
 }
 
 /* ---- life ---- */
 
 static void open_scene(struct scene *scene)
 {
-    char text[160], why[256];
+    char text[160], error_text[256];
     bool rooted = unshare(CLONE_NEWNET) == 0 && system("ip link set lo up && ip link add fuzz0 type veth peer name "
                                                        "fuzz1 && ip link set fuzz0 up && ip link set fuzz1 up") == 0;
     snprintf(text, sizeof text, "user=%u interface=fuzz0 modes=generic,native ports=udp:2000-2002,tcp:2000 devices=4",
              (unsigned)geteuid());
     memset(scene, 0, sizeof *scene);
-    MUST(policy_parse(&scene->policy, text, strlen(text), lookup, why, sizeof why));
+    MUST(policy_parse(&scene->policy, text, strlen(text), lookup, error_text, sizeof error_text));
     scene->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     scene->address.sun_family = AF_UNIX;
     scene->address_bytes = sizeof scene->address;

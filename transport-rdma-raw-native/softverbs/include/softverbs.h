@@ -157,7 +157,7 @@ int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
  * it into frames of at most the MTU. A program can receive such a frame unsegmented, in one receive. Its completion has
  * IBV_WC_IP_CSUM_OK for IPv4 and IPv6. The program must ignore the checksum field: the kernel has verified the
  * checksum, or the sender has omitted it because the frame never left the host. A GSO frame is delivered unsegmented if
- *   - the queue pair, or the work queue of an RSS queue pair, has a work queue for such frames (`large`) with posted
+ *   - the queue pair, or the work queue of an RSS queue pair, has a work queue for such frames (`gso_wq`) with posted
  *     receives, whose first element is long enough. Completions have the flow tag, like all others;
  *   - only one rule matches the frame, and it has the flag SOFTVERBS_FLOW_WHOLE;
  *   - the frame fills at least half of the next receive.
@@ -175,8 +175,8 @@ int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes);
  * Sets the queue for unsegmented GSO frames; NULL removes it. The queue cannot be destroyed while it is set. Both
  * queues must have the same completion queue (otherwise EINVAL), which preserves the order of their frames.
  */
-int softverbs_receive_whole(struct ibv_qp *qp, struct ibv_wq *large);
-int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *large);
+int softverbs_receive_whole(struct ibv_qp *qp, struct ibv_wq *gso_wq);
+int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq);
 
 /*
  * Writes a device register with one store, after all earlier writes to memory and before all later ones. For programs

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.rdmaraw.testsuite.net.CommandResult;
-import io.rdmaraw.testsuite.net.NamespaceAbility;
+import io.rdmaraw.testsuite.net.NamespaceSupport;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
@@ -44,7 +44,7 @@ public final class Stage implements AutoCloseable {
             device = setup.device("");
             return;
         }
-        NamespaceAbility.reasonAgainst().ifPresent(reason -> assumeTrue(false, reason));
+        NamespaceSupport.unavailableReason().ifPresent(reason -> assumeTrue(false, reason));
         require("ip:iproute2", "ethtool:ethtool");
         try {
             pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());

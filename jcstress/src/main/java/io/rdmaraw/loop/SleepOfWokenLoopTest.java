@@ -30,11 +30,11 @@ public class SleepOfWokenLoopTest {
     public void loop(ZZ_Result blocks) {
         // The first announcement finds the mark and fails.
         for (int turn = 0; turn < 2; turn++) {
-            if (state.announce(SleepState.BLOCKED)) {
+            if (state.beginBlocking(SleepState.BLOCKED)) {
                 if (tasks == 0) {
                     blocks.r1 = true;
                 } else {
-                    state.awake();
+                    state.endBlocking();
                 }
                 return;
             }

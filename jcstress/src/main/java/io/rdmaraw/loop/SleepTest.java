@@ -23,11 +23,11 @@ public class SleepTest {
 
     @Actor
     public void loop(ZZ_Result blocks) {
-        if (state.announce(SleepState.BLOCKED)) {
+        if (state.beginBlocking(SleepState.BLOCKED)) {
             if (tasks == 0) {
                 blocks.r1 = true;
             } else {
-                state.awake();
+                state.endBlocking();
             }
         }
     }

@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 @State
 public class EndOfPoolTest {
     private final SlotPool pool = Slots.pool(1);
-    private final FrameBuf slot = pool.take();
+    private final FrameBuf slot = pool.acquire();
     private final AtomicInteger unmapped = new AtomicInteger();
 
     @Actor

@@ -18,7 +18,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @State
 public class LastReferenceTest {
     private final SlotPool pool = Slots.pool(1);
-    private final FrameBuf buffer = twice(pool.take());
+    private final FrameBuf buffer = twice(pool.acquire());
     private int firstDid;
     private int secondDid;
 

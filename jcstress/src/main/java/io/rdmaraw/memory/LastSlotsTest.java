@@ -18,8 +18,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 @State
 public class LastSlotsTest {
     private final SlotPool pool = Slots.pool(2);
-    private final FrameBuf first = pool.take();
-    private final FrameBuf second = pool.take();
+    private final FrameBuf first = pool.acquire();
+    private final FrameBuf second = pool.acquire();
     private final AtomicInteger unmapped = new AtomicInteger();
 
     public LastSlotsTest() {

@@ -17,7 +17,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @State
 public class SlotGivenBackTest {
     private final SlotPool pool = Slots.pool(1);
-    private final FrameBuf slot = pool.take();
+    private final FrameBuf slot = pool.acquire();
     private int received;
     private int leftBehind;
 
@@ -30,7 +30,7 @@ public class SlotGivenBackTest {
 
     @Actor
     public void loop(II_Result result) {
-        if (pool.take() == null) {
+        if (pool.acquire() == null) {
             result.r2 = -1;
         } else {
             result.r2 = leftBehind;

@@ -15,8 +15,8 @@ import org.openjdk.jcstress.infra.results.I_Result;
 @State
 public class SlotsOfTwoThreadsTest {
     private final SlotPool pool = Slots.pool(2);
-    private final FrameBuf first = pool.take();
-    private final FrameBuf second = pool.take();
+    private final FrameBuf first = pool.acquire();
+    private final FrameBuf second = pool.acquire();
 
     @Actor
     public void handler() {

@@ -29,7 +29,7 @@ public class ViewOfSharedBufferTest {
     private final FrameBuf buffer = received();
 
     private static FrameBuf received() {
-        FrameBuf slot = new SlotPool(MEMORY.address(), StrideLayout.NONE, 1, SLOT_BYTES, 0, SlotPoison.OFF).take();
+        FrameBuf slot = new SlotPool(MEMORY.address(), StrideLayout.NONE, 1, SLOT_BYTES, 0, SlotPoison.OFF).acquire();
         slot.writerIndex(SLOT_BYTES);
         return slot.window(OFFSET, 1);
     }

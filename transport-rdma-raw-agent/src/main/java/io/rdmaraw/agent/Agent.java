@@ -26,10 +26,10 @@ public final class Agent {
      */
     public static void start(String text, Instrumentation instrumentation, File jar) {
         AgentOptions options = AgentOptions.parse(text);
-        List<NettyNames> nettys = options.nettyPackages().stream().map(NettyNames::new).toList();
+        List<NettyNames> nettyNames = options.nettyPackages().stream().map(NettyNames::new).toList();
         AgentReport report = new AgentReport(options);
         instance = new Agent(options, report, new TransportJars(jar));
-        instrumentation.addTransformer(new CallerTransformer(nettys, report));
+        instrumentation.addTransformer(new CallerTransformer(nettyNames, report));
         report.started();
     }
 

@@ -79,7 +79,7 @@ record AgentOptions(String device, PortRanges listen, Networks connect, boolean 
     }
 
     /** Describes the traffic that the device serves, for the log. */
-    String described() {
+    String description() {
         return "device " + device + ": TCP servers " + listen + ", TCP connections to " + connect + ", UDP "
                 + (udp ? "all" : "none") + "; the kernel carries the rest";
     }

@@ -14,11 +14,11 @@ import javax.management.ObjectName;
  */
 final class AgentReport implements RdmaRawAgentMXBean {
     private static final String PREFIX = "rdma-raw agent: ";
-    private static final int MAX_KEPT = 200;
+    private static final int MAX_LISTED = 200;
 
     private final AgentOptions options;
     private final AtomicInteger rewritten = new AtomicInteger();
-    private final List<String> left = new ArrayList<>();
+    private final List<String> notRewritten = new ArrayList<>();
     private volatile String state = "waits for Netty";
     private boolean isManaged;
 
@@ -31,7 +31,7 @@ final class AgentReport implements RdmaRawAgentMXBean {
     }
 
     void started() {
-        print(options.described());
+        print(options.description());
     }
 
     void rewritten(String className) {
@@ -39,13 +39,13 @@ final class AgentReport implements RdmaRawAgentMXBean {
     }
 
     /** Records a class that uses one of Netty's transports but could not be rewritten. */
-    void leftAsItIs(String className, String reason) {
+    void notRewritten(String className, String reason) {
         String line = className + ": " + reason;
-        synchronized (left) {
-            if (left.size() >= MAX_KEPT) {
+        synchronized (notRewritten) {
+            if (notRewritten.size() >= MAX_LISTED) {
                 return;
             }
-            left.add(line);
+            notRewritten.add(line);
         }
         if (state.startsWith("on")) {
             print("left as it is: " + line);
@@ -62,32 +62,32 @@ final class AgentReport implements RdmaRawAgentMXBean {
     }
 
     /** Records that the transport created the first channel or group of the program. */
-    synchronized void on(String netty) {
+    synchronized void enabled(String netty) {
         state = "on";
-        print("on, with " + netty + "; " + rewritten + " classes rewritten so far, " + left.size()
+        print("on, with " + netty + "; " + rewritten + " classes rewritten so far, " + notRewritten.size()
                 + " left as they are");
         getClassesLeftAsTheyAre().forEach(line -> print("left as it is: " + line));
-        manage();
+        registerOnce();
     }
 
     /** Records that the first channel or group of the program was created without the transport. */
-    synchronized void off(String reason) {
+    synchronized void disabled(String reason) {
         state = state.startsWith("on") ? state + "; not for another copy of Netty: " + reason : "off: " + reason;
         print("the program runs without it: " + reason);
-        manage();
+        registerOnce();
     }
 
     /**
-     * Same as {@link #off}, called while a class is loaded. The agent must not start JMX then, because that loads
+     * Same as {@link #disabled}, called while a class is loaded. The agent must not start JMX then, because that loads
      * classes and takes locks.
      */
-    synchronized void offWhileLoading(String reason) {
+    synchronized void disabledWhileLoading(String reason) {
         state = "off: " + reason;
         print("the program runs without it: " + reason);
     }
 
     /** Registers the MBean. Not called at the agent's start, because the program may select the MBean server. */
-    private void manage() {
+    private void registerOnce() {
         if (isManaged) {
             return;
         }
@@ -112,7 +112,7 @@ final class AgentReport implements RdmaRawAgentMXBean {
 
     @Override
     public String getCarried() {
-        return options.described();
+        return options.description();
     }
 
     @Override
@@ -127,8 +127,8 @@ final class AgentReport implements RdmaRawAgentMXBean {
 
     @Override
     public List<String> getClassesLeftAsTheyAre() {
-        synchronized (left) {
-            return List.copyOf(left);
+        synchronized (notRewritten) {
+            return List.copyOf(notRewritten);
         }
     }
 }

@@ -42,15 +42,15 @@ final class CallerRewriter {
     private static final ClassDesc REPLACEMENTS = Replacements.class.describeConstable().orElseThrow();
 
     /** Thrown if the class cannot be rewritten. */
-    static final class LeftAsItIs extends Exception {
+    static final class NotRewritableException extends Exception {
         private static final long serialVersionUID = 1;
 
         /** Whether the class works only with channels or loops of Netty's own classes. */
-        final boolean needsOriginals;
+        final boolean needsNettyTypes;
 
-        LeftAsItIs(String reason, boolean needsOriginals) {
+        NotRewritableException(String reason, boolean needsNettyTypes) {
             super(reason, null, false, false);
-            this.needsOriginals = needsOriginals;
+            this.needsNettyTypes = needsNettyTypes;
         }
     }
 
@@ -70,14 +70,14 @@ final class CallerRewriter {
         this.names = names;
         this.interfaceMethods = interfaceMethods;
         model = ClassFile.of().parse(bytes);
-        classFile = ClassFile.of(ClassFile.ClassHierarchyResolverOption.of(ofItself(model).orElse(hierarchy)));
+        classFile = ClassFile.of(ClassFile.ClassHierarchyResolverOption.of(resolverOfClass(model).orElse(hierarchy)));
     }
 
     /**
      * Returns a resolver for the class itself. A class that was generated at run time is not a resource of its class
      * loader.
      */
-    private static ClassHierarchyResolver ofItself(ClassModel model) {
+    private static ClassHierarchyResolver resolverOfClass(ClassModel model) {
         ClassDesc type = model.thisClass().asSymbol();
         boolean isInterface = model.flags().has(AccessFlag.INTERFACE);
         return ClassHierarchyResolver.of(isInterface ? Set.of(type) : Set.of(),
@@ -86,12 +86,12 @@ final class CallerRewriter {
     }
 
     /** Returns the rewritten class, or null if there is nothing to rewrite. */
-    byte[] rewrite() throws LeftAsItIs {
+    byte[] rewrite() throws NotRewritableException {
         TypeUses uses = new TypeUses(names, model);
         if (uses.castsToLoop()) {
-            throw new LeftAsItIs("it casts to an event loop or an I/O handler of Netty's own", true);
+            throw new NotRewritableException("it casts to an event loop or an I/O handler of Netty's own", true);
         }
-        if (!uses.hasAny()) {
+        if (!uses.usesChannelTypes()) {
             return null;
         }
         byte[] rewritten = null;
@@ -114,7 +114,7 @@ final class CallerRewriter {
             }
         }
         if (refusal != null) {
-            throw new LeftAsItIs(refusal, uses.needsOriginals());
+            throw new NotRewritableException(refusal, uses.needsNettyTypes());
         }
         return rewritten;
     }
@@ -169,14 +169,14 @@ final class CallerRewriter {
         /**
          * Set after a {@code new} instruction was removed: the next instruction must be the duplication of its result.
          */
-        private boolean afterNew;
+        private boolean expectsDup;
         /** Number of removed {@code new} instructions with an outstanding constructor call. */
-        private int openNews;
+        private int pendingConstructors;
 
         @Override
         public void accept(CodeBuilder code, CodeElement element) {
-            if (afterNew && element instanceof Instruction instruction) {
-                afterNew = false;
+            if (expectsDup && element instanceof Instruction instruction) {
+                expectsDup = false;
                 if (!(instruction instanceof StackInstruction) || instruction.opcode() != Opcode.DUP) {
                     refuse("it makes a channel or a group in an unusual way");
                 }
@@ -185,8 +185,8 @@ final class CallerRewriter {
                 case NewObjectInstruction made when isChannel(made.className().asSymbol()) -> {
                     // The dynamic call returns the object only after its arguments were pushed. Null takes the place of
                     // the uninitialized object.
-                    afterNew = true;
-                    openNews++;
+                    expectsDup = true;
+                    pendingConstructors++;
                     code.aconst_null();
                 }
                 case InvokeInstruction call -> rewriteCall(code, call);
@@ -210,11 +210,11 @@ final class CallerRewriter {
             String name = call.name().stringValue();
             MethodTypeDesc type = call.typeSymbol();
             if (call.opcode() == Opcode.INVOKESPECIAL && name.equals(ConstantDescs.INIT_NAME) && isChannel(owner)
-                    && openNews > 0) {
-                openNews--;
+                    && pendingConstructors > 0) {
+                pendingConstructors--;
                 code.invokedynamic(construct(owner, type)).swap().pop().swap().pop();
             } else if (call.opcode() == Opcode.INVOKEVIRTUAL && isChannel(owner)) {
-                ClassDesc common = names.common(names.kind(owner));
+                ClassDesc common = names.interfaceOf(names.kind(owner));
                 if (interfaceMethods.has(common, name, type.descriptorString())) {
                     code.invokeinterface(common, name, type);
                 } else {
@@ -254,7 +254,7 @@ final class CallerRewriter {
                 return bridge(construct(owner, MethodTypeDesc.ofDescriptor(handle.lookupDescriptor())));
             }
             if (handle.kind() == DirectMethodHandleDesc.Kind.VIRTUAL && isChannel(owner)) {
-                ClassDesc common = names.common(names.kind(owner));
+                ClassDesc common = names.interfaceOf(names.kind(owner));
                 if (interfaceMethods.has(common, handle.methodName(), handle.lookupDescriptor())) {
                     return MethodHandleDesc.of(DirectMethodHandleDesc.Kind.INTERFACE_VIRTUAL, common,
                             handle.methodName(), handle.lookupDescriptor());

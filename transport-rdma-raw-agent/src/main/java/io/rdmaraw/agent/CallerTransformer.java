@@ -8,11 +8,11 @@ import java.util.List;
 
 /** Rewrites classes that use one of Netty's transports when they are loaded. Thread-safe. */
 final class CallerTransformer implements ClassFileTransformer {
-    private final List<NettyNames> nettys;
+    private final List<NettyNames> nettyNames;
     private final AgentReport report;
 
-    CallerTransformer(List<NettyNames> nettys, AgentReport report) {
-        this.nettys = nettys;
+    CallerTransformer(List<NettyNames> nettyNames, AgentReport report) {
+        this.nettyNames = nettyNames;
         this.report = report;
     }
 
@@ -25,7 +25,7 @@ final class CallerTransformer implements ClassFileTransformer {
         }
         // The JVM vectorizes this search, and most classes do not refer to Netty.
         String text = new String(bytes, StandardCharsets.ISO_8859_1);
-        for (NettyNames names : nettys) {
+        for (NettyNames names : nettyNames) {
             if (text.contains(names.internalPrefix())) {
                 return rewrite(names, loader, internalName.replace('/', '.'), text, domain, bytes);
             }
@@ -49,7 +49,7 @@ final class CallerTransformer implements ClassFileTransformer {
             if (names.isRewritten(className)) {
                 return new NettyRewriter(names, hierarchy).rewrite(bytes);
             }
-            if (names.isTransport(className) || !names.mayNameType(text)) {
+            if (names.isTransport(className) || !names.mayReferToType(text)) {
                 return null;
             }
             copy.scan(domain, names, loader, report);
@@ -62,14 +62,14 @@ final class CallerTransformer implements ClassFileTransformer {
                 report.rewritten(className);
             }
             return rewritten;
-        } catch (CallerRewriter.LeftAsItIs e) {
-            report.leftAsItIs(className, e.getMessage());
-            if (e.needsOriginals) {
+        } catch (CallerRewriter.NotRewritableException e) {
+            report.notRewritten(className, e.getMessage());
+            if (e.needsNettyTypes) {
                 copy.refuse(className + ": " + e.getMessage(), report);
             }
         } catch (RuntimeException | LinkageError e) {
             // The JVM would ignore the exception and load the class unchanged without a message.
-            report.leftAsItIs(className, e.toString());
+            report.notRewritten(className, e.toString());
             if (copy != null) {
                 copy.refuse(className + ": " + e, report);
             }

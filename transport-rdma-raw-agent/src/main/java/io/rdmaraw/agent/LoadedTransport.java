@@ -22,7 +22,7 @@ final class LoadedTransport {
     private static final String CHANNEL_PACKAGE = "io.rdmaraw.channel.";
 
     /** Keyed by the channel class, so that the transport lives as long as its copy of Netty. */
-    private static final ClassValue<Holder> OF_CHANNEL_TYPE = new ClassValue<>() {
+    private static final ClassValue<Holder> BY_CHANNEL_TYPE = new ClassValue<>() {
         @Override
         protected Holder computeValue(Class<?> channelType) {
             return new Holder(channelType);
@@ -70,7 +70,7 @@ final class LoadedTransport {
     private final Object config;
     private final Map<NettyNames.Kind, MethodHandle> newChannels = new ConcurrentHashMap<>();
     /** Transports of Netty of which the program has created channels. */
-    private final Set<String> families = ConcurrentHashMap.newKeySet();
+    private final Set<String> usedTransports = ConcurrentHashMap.newKeySet();
     /** Executors of the groups that have the transport's loops. */
     private final Map<Object, Executor> executors = Collections.synchronizedMap(new WeakHashMap<>());
     private final Map<Object, Map<Class<?>, Object>> companions = new WeakHashMap<>();
@@ -95,7 +95,7 @@ final class LoadedTransport {
         } catch (ClassNotFoundException e) {
             return null;
         }
-        LoadedTransport transport = OF_CHANNEL_TYPE.get(channelType).get();
+        LoadedTransport transport = BY_CHANNEL_TYPE.get(channelType).get();
         return transport == null || transport.config == null ? null : transport;
     }
 
@@ -130,14 +130,14 @@ final class LoadedTransport {
                 throw cause;
             }
             classes.setTransport(transport);
-            agent.report().on(copy.version());
+            agent.report().enabled(copy.version());
             return transport;
         } catch (Throwable e) {
             if (isUser) {
                 USED.set(false);
             }
             Throwable cause = e instanceof InvocationTargetException ? e.getCause() : e;
-            agent.report().off(cause instanceof LinkageError && !(cause instanceof UnsatisfiedLinkError)
+            agent.report().disabled(cause instanceof LinkageError && !(cause instanceof UnsatisfiedLinkError)
                     ? copy.version() + " and the transport do not fit together: " + cause
                     : cause.getMessage() == null ? cause.toString() : cause.getMessage());
             return new LoadedTransport(agent.options(), names, copy, netty, null, null);
@@ -267,13 +267,13 @@ final class LoadedTransport {
      * Returns whether objects of the transport replace those of one of Netty's classes. Returns false once a class has
      * been found that requires Netty's own objects; the transport's groups can drive those, too.
      */
-    boolean moves(String original) {
+    boolean replaces(String original) {
         if (copy.refusal() != null) {
             return false;
         }
         ClassDesc type = ClassDesc.of(original);
-        if (names.family(type) != null) {
-            families.add(names.family(type));
+        if (names.transportOf(type) != null) {
+            usedTransports.add(names.transportOf(type));
         }
         return true;
     }
@@ -282,10 +282,10 @@ final class LoadedTransport {
      * Returns whether a value counts as an instance of one of Netty's channel classes: it is one, or it is the
      * transport's replacement for it.
      */
-    boolean standsFor(Class<?> original, Object value) {
+    boolean isInstance(Class<?> original, Object value) {
         ClassDesc type = ClassDesc.of(original.getName());
         return original.isInstance(value) || value != null && value.getClass().getClassLoader() == classes
                 && value.getClass().getName().equals(names.kind(type).replacement)
-                && families.contains(names.family(type));
+                && usedTransports.contains(names.transportOf(type));
     }
 }

@@ -20,9 +20,9 @@ import java.util.concurrent.ConcurrentHashMap;
  * for the whole copy whether its program can use the transport. Thread-safe.
  */
 final class NettyCopy {
-    private static final Map<ClassLoader, Map<String, Optional<NettyCopy>>> OF_LOADERS =
+    private static final Map<ClassLoader, Map<String, Optional<NettyCopy>>> BY_LOADER =
             Collections.synchronizedMap(new WeakHashMap<>());
-    private static final Map<String, NettyCopy> OF_PLACES = new ConcurrentHashMap<>();
+    private static final Map<String, NettyCopy> BY_LOCATION = new ConcurrentHashMap<>();
 
     private final String version;
     private final boolean isNewEnough;
@@ -42,7 +42,7 @@ final class NettyCopy {
     /** Returns the copy that the classes of a loader use, or null if they see none. Loads no class. */
     static NettyCopy of(ClassLoader loader, NettyNames names) {
         Map<String, Optional<NettyCopy>> copies =
-                OF_LOADERS.computeIfAbsent(loader, key -> new ConcurrentHashMap<>());
+                BY_LOADER.computeIfAbsent(loader, key -> new ConcurrentHashMap<>());
         Optional<NettyCopy> known = copies.get(names.nettyPackage());
         if (known == null) {
             known = Optional.ofNullable(find(loader, names));
@@ -54,16 +54,16 @@ final class NettyCopy {
     }
 
     private static NettyCopy find(ClassLoader loader, NettyNames names) {
-        URL place = loader.getResource(names.internalPrefix() + "Channel.class");
-        if (place == null) {
+        URL location = loader.getResource(names.internalPrefix() + "Channel.class");
+        if (location == null) {
             return null;
         }
-        NettyCopy known = OF_PLACES.get(place.toString());
+        NettyCopy known = BY_LOCATION.get(location.toString());
         if (known != null) {
             return known;
         }
         NettyCopy copy = new NettyCopy(version(loader), isNewEnough(loader, names));
-        NettyCopy other = OF_PLACES.putIfAbsent(place.toString(), copy);
+        NettyCopy other = BY_LOCATION.putIfAbsent(location.toString(), copy);
         return other == null ? copy : other;
     }
 
@@ -122,7 +122,7 @@ final class NettyCopy {
             }
             isReported = true;
         }
-        report.offWhileLoading(refusal);
+        report.disabledWhileLoading(refusal);
     }
 
     /** Returns whether the classes of this version can be rewritten. */
@@ -136,7 +136,7 @@ final class NettyCopy {
         if (source == null || source.getLocation() == null || !scanned.add(source.getLocation().toString())) {
             return;
         }
-        String reason = new ProgramScan(names, loader).reasonToStay(source.getLocation());
+        String reason = new ProgramScan(names, loader).refusalReason(source.getLocation());
         if (reason != null) {
             refuse(reason, report);
         }

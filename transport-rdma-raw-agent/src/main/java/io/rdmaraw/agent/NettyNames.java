@@ -25,14 +25,14 @@ final class NettyNames {
                 "io.rdmaraw.channel.RdmaRawDatagramChannel");
 
         /** The interface of all channels of this kind, which rewritten code uses. Relative to Netty's package. */
-        final String common;
+        final String interfaceName;
         /** The NIO channel class, which the transport's loops can drive. Relative to Netty's package. */
         final String nio;
         /** The transport's channel class. */
         final String replacement;
 
-        Kind(String common, String nio, String replacement) {
-            this.common = common;
+        Kind(String interfaceName, String nio, String replacement) {
+            this.interfaceName = interfaceName;
             this.nio = nio;
             this.replacement = replacement;
         }
@@ -46,7 +46,7 @@ final class NettyNames {
     private final String nettyPackage;
     private final String internalPrefix;
     private final Map<ClassDesc, Kind> channels = new HashMap<>();
-    private final Map<ClassDesc, String> families = new HashMap<>();
+    private final Map<ClassDesc, String> transports = new HashMap<>();
     private final Set<ClassDesc> loops = new HashSet<>();
     private final Set<ClassDesc> handlers = new HashSet<>();
     private final Set<ClassDesc> groups = new HashSet<>();
@@ -75,7 +75,7 @@ final class NettyNames {
     private void addChannel(String prefix, String suffix, Kind kind) {
         ClassDesc channel = type(prefix + suffix);
         channels.put(channel, kind);
-        families.put(channel, prefix);
+        transports.put(channel, prefix);
     }
 
     private ClassDesc type(String nameInPackage) {
@@ -93,7 +93,7 @@ final class NettyNames {
     }
 
     /** Returns whether the text of a class file may contain the name of a channel or loop class. */
-    boolean mayNameType(String classFileText) {
+    boolean mayReferToType(String classFileText) {
         return internalTypePrefixes.stream().anyMatch(classFileText::contains);
     }
 
@@ -123,8 +123,8 @@ final class NettyNames {
     }
 
     /** Returns an identifier of the transport that a channel class belongs to, or null. */
-    String family(ClassDesc type) {
-        return families.get(type);
+    String transportOf(ClassDesc type) {
+        return transports.get(type);
     }
 
     /** Returns whether a type is an event loop or I/O handler class that the transport replaces. */
@@ -142,8 +142,8 @@ final class NettyNames {
     }
 
     /** Returns the interface that replaces channel classes of a kind in rewritten code. */
-    ClassDesc common(Kind kind) {
-        return type(kind.common);
+    ClassDesc interfaceOf(Kind kind) {
+        return type(kind.interfaceName);
     }
 
     /** Maps a type of a descriptor. */
@@ -152,7 +152,7 @@ final class NettyNames {
             return mapped(type.componentType()).arrayType();
         }
         Kind kind = channels.get(type);
-        return kind == null ? type : common(kind);
+        return kind == null ? type : interfaceOf(kind);
     }
 
     /** Maps the text of a class file: a class name, a descriptor or a signature. */
@@ -163,11 +163,11 @@ final class NettyNames {
         String mapped = text;
         for (Map.Entry<ClassDesc, Kind> entry : channels.entrySet()) {
             String original = entry.getKey().descriptorString();
-            String common = common(entry.getValue()).descriptorString();
+            String interfaceName = interfaceOf(entry.getValue()).descriptorString();
             if (text.equals(original.substring(1, original.length() - 1))) {
-                return common.substring(1, common.length() - 1);
+                return interfaceName.substring(1, interfaceName.length() - 1);
             }
-            mapped = mapped.replace(original, common);
+            mapped = mapped.replace(original, interfaceName);
         }
         return mapped;
     }

@@ -47,10 +47,11 @@ final class NettyRewriter {
     byte[] rewrite(byte[] bytes) {
         ClassModel model = classFile.parse(bytes);
         ClassDesc type = model.thisClass().asSymbol();
-        ClassTransform transform = names.isHandler(type) ? bodies(this::isNewFactory, this::beginNewFactory)
-                : type.equals(names.channelFactory()) ? bodies(method -> isNewChannel(model, method),
-                        (method, code) -> beginNewChannel(model, code))
-                : bodies(NettyRewriter::isOfGroup, this::beginOfGroup);
+        ClassTransform transform = names.isHandler(type)
+                ? withPrologue(this::isNewFactory, this::writeNewFactoryPrologue)
+                : type.equals(names.channelFactory()) ? withPrologue(method -> isNewChannel(model, method),
+                        (method, code) -> writeNewChannelPrologue(model, code))
+                : withPrologue(NettyRewriter::isGroupMethod, this::writeGroupPrologue);
         if (names.isMultiThreadGroup(type)) {
             transform = transform.andThen(ClassTransform.endHandler(builder -> addRegister(model, builder)));
         }
@@ -61,12 +62,12 @@ final class NettyRewriter {
         void write(MethodModel method, CodeBuilder code);
     }
 
-    private static ClassTransform bodies(Predicate<MethodModel> selected, Prologue prologue) {
+    private static ClassTransform withPrologue(Predicate<MethodModel> selected, Prologue prologue) {
         return (ClassBuilder builder, ClassElement element) -> {
             if (element instanceof MethodModel method && method.code().isPresent() && selected.test(method)) {
                 builder.transformMethod(method, (part, piece) -> {
                     if (piece instanceof CodeModel code) {
-                        part.transformCode(code, beginning(start -> prologue.write(method, start)));
+                        part.transformCode(code, prologueTransform(start -> prologue.write(method, start)));
                     } else {
                         part.with(piece);
                     }
@@ -77,7 +78,7 @@ final class NettyRewriter {
         };
     }
 
-    private static CodeTransform beginning(Consumer<CodeBuilder> prologue) {
+    private static CodeTransform prologueTransform(Consumer<CodeBuilder> prologue) {
         return new CodeTransform() {
             @Override
             public void atStart(CodeBuilder code) {
@@ -96,14 +97,14 @@ final class NettyRewriter {
     }
 
     /** Adds the prologue. A selector provider that the program has chosen remains in use. */
-    private void beginNewFactory(MethodModel method, CodeBuilder code) {
+    private void writeNewFactoryPrologue(MethodModel method, CodeBuilder code) {
         MethodTypeDesc type = method.methodTypeSymbol();
         if (type.parameterCount() > 0 && type.parameterType(0).equals(NettyNames.SELECTOR_PROVIDER)) {
             code.aload(0);
         } else {
             code.aconst_null();
         }
-        ask(code, "ownFactory", MethodTypeDesc.of(type.returnType(), NettyNames.SELECTOR_PROVIDER));
+        linkReplacement(code, "ownFactory", MethodTypeDesc.of(type.returnType(), NettyNames.SELECTOR_PROVIDER));
         returnUnlessNull(code);
     }
 
@@ -117,29 +118,29 @@ final class NettyRewriter {
                 && field.fieldTypeSymbol().equals(NettyNames.CONSTRUCTOR)).findFirst().orElse(null);
     }
 
-    private void beginNewChannel(ClassModel model, CodeBuilder code) {
+    private void writeNewChannelPrologue(ClassModel model, CodeBuilder code) {
         code.aload(0).getfield(model.thisClass().asSymbol(), CONSTRUCTOR_FIELD, NettyNames.CONSTRUCTOR);
-        ask(code, "ownChannel", MethodTypeDesc.of(names.channel(), NettyNames.CONSTRUCTOR));
+        linkReplacement(code, "ownChannel", MethodTypeDesc.of(names.channel(), NettyNames.CONSTRUCTOR));
         returnUnlessNull(code);
     }
 
-    private static boolean isOfGroup(MethodModel method) {
+    private static boolean isGroupMethod(MethodModel method) {
         return method.methodName().equalsString(NEW_CHILD) && method.methodTypeSymbol().parameterCount() == 3
                 && !method.flags().has(AccessFlag.SYNTHETIC)
                 || method.methodName().equalsString(REBUILD_SELECTORS)
                 && method.methodTypeSymbol().parameterCount() == 0;
     }
 
-    private void beginOfGroup(MethodModel method, CodeBuilder code) {
+    private void writeGroupPrologue(MethodModel method, CodeBuilder code) {
         MethodTypeDesc type = method.methodTypeSymbol();
         code.aload(0);
         if (method.methodName().equalsString(REBUILD_SELECTORS)) {
             Label original = code.newLabel();
-            ask(code, "isOwnGroup", MethodTypeDesc.of(ConstantDescs.CD_boolean, ConstantDescs.CD_Object));
+            linkReplacement(code, "isOwnGroup", MethodTypeDesc.of(ConstantDescs.CD_boolean, ConstantDescs.CD_Object));
             code.ifeq(original).return_().labelBinding(original);
         } else {
             code.aload(1).aload(2).aload(3);
-            ask(code, "ownLoop", type.insertParameterTypes(0, ConstantDescs.CD_Object));
+            linkReplacement(code, "ownLoop", type.insertParameterTypes(0, ConstantDescs.CD_Object));
             returnUnlessNull(code);
         }
     }
@@ -161,7 +162,7 @@ final class NettyRewriter {
                 if (argument.equals(names.channelPromise())) {
                     code.invokeinterface(argument, "channel", MethodTypeDesc.of(names.channel()));
                 }
-                ask(code, "home", MethodTypeDesc.of(names.eventLoop(), ConstantDescs.CD_Object,
+                linkReplacement(code, "home", MethodTypeDesc.of(names.eventLoop(), ConstantDescs.CD_Object,
                         ConstantDescs.CD_Object));
                 code.dup().ifnull(none).aload(1).invokeinterface(names.eventLoop(), REGISTER, type).areturn()
                         .labelBinding(none).pop().aload(0).aload(1)
@@ -176,9 +177,9 @@ final class NettyRewriter {
         code.dup().ifnull(none).areturn().labelBinding(none).pop();
     }
 
-    private void ask(CodeBuilder code, String question, MethodTypeDesc type) {
+    private void linkReplacement(CodeBuilder code, String methodName, MethodTypeDesc type) {
         code.invokedynamic(DynamicCallSiteDesc.of(ConstantDescs.ofCallsiteBootstrap(
-                Replacements.class.describeConstable().orElseThrow(), "ask", ConstantDescs.CD_CallSite,
-                ConstantDescs.CD_String), question, type, names.nettyPackage()));
+                Replacements.class.describeConstable().orElseThrow(), "link", ConstantDescs.CD_CallSite,
+                ConstantDescs.CD_String), methodName, type, names.nettyPackage()));
     }
 }

@@ -29,10 +29,10 @@ final class ProgramScan {
     private final ClassHierarchyResolver hierarchy;
     private final InterfaceMethods interfaceMethods;
     /** Classes that use the type of a channel, by internal name. */
-    private final Map<String, TypeUses> users = new HashMap<>();
+    private final Map<String, TypeUses> usesByClass = new HashMap<>();
     private final Map<String, List<String>> parents = new HashMap<>();
-    /** Classes in {@link #users} that cannot be rewritten, with the reason. */
-    private final Map<String, String> left = new HashMap<>();
+    /** Classes in {@link #usesByClass} that cannot be rewritten, with the reason. */
+    private final Map<String, String> notRewritable = new HashMap<>();
     private String reason;
 
     ProgramScan(NettyNames names, ClassLoader loader) {
@@ -48,20 +48,20 @@ final class ProgramScan {
     }
 
     /** Returns why a program with the classes of this location has to stay on the kernel's transports, or null. */
-    String reasonToStay(URL place) {
+    String refusalReason(URL location) {
         try {
-            read(place);
+            read(location);
         } catch (IOException e) {
             // The location cannot be listed; its classes are checked when they are loaded.
             return null;
         }
-        users.forEach(this::compare);
+        usesByClass.forEach(this::compare);
         return reason;
     }
 
-    private void read(URL place) throws IOException {
-        if (place.getProtocol().equals("file")) {
-            Path path = Path.of(URI.create(place.toString()));
+    private void read(URL location) throws IOException {
+        if (location.getProtocol().equals("file")) {
+            Path path = Path.of(URI.create(location.toString()));
             if (Files.isDirectory(path)) {
                 readDirectory(path);
             } else {
@@ -69,7 +69,7 @@ final class ProgramScan {
                     readJar(jar);
                 }
             }
-        } else if (place.openConnection() instanceof JarURLConnection connection) {
+        } else if (location.openConnection() instanceof JarURLConnection connection) {
             // Not closed, because the class loader shares this file.
             readJar(connection.getJarFile());
         }
@@ -81,7 +81,7 @@ final class ProgramScan {
             files = all.filter(file -> file.toString().endsWith(CLASS_FILE)).toList();
         }
         for (Path file : files) {
-            look(Files.readAllBytes(file));
+            scanClass(Files.readAllBytes(file));
         }
     }
 
@@ -89,14 +89,14 @@ final class ProgramScan {
         for (JarEntry entry : Collections.list(jar.entries())) {
             if (entry.getName().endsWith(CLASS_FILE)) {
                 try (InputStream in = jar.getInputStream(entry)) {
-                    look(in.readAllBytes());
+                    scanClass(in.readAllBytes());
                 }
             }
         }
     }
 
-    private void look(byte[] bytes) {
-        if (reason != null || !names.mayNameType(new String(bytes, StandardCharsets.ISO_8859_1))) {
+    private void scanClass(byte[] bytes) {
+        if (reason != null || !names.mayReferToType(new String(bytes, StandardCharsets.ISO_8859_1))) {
             return;
         }
         try {
@@ -106,17 +106,17 @@ final class ProgramScan {
                 return;
             }
             TypeUses uses = new TypeUses(names, model);
-            users.put(name, uses);
-            List<String> above = new ArrayList<>();
-            model.superclass().ifPresent(type -> above.add(type.asInternalName()));
-            model.interfaces().forEach(type -> above.add(type.asInternalName()));
-            parents.put(name, above);
+            usesByClass.put(name, uses);
+            List<String> supertypes = new ArrayList<>();
+            model.superclass().ifPresent(type -> supertypes.add(type.asInternalName()));
+            model.interfaces().forEach(type -> supertypes.add(type.asInternalName()));
+            parents.put(name, supertypes);
             try {
                 new CallerRewriter(names, bytes, hierarchy, interfaceMethods).rewrite();
-            } catch (CallerRewriter.LeftAsItIs e) {
-                left.put(name, e.getMessage());
-                if (e.needsOriginals) {
-                    stay(name, e.getMessage());
+            } catch (CallerRewriter.NotRewritableException e) {
+                notRewritable.put(name, e.getMessage());
+                if (e.needsNettyTypes) {
+                    addReason(name, e.getMessage());
                 }
             }
         } catch (RuntimeException | LinkageError e) {
@@ -124,7 +124,7 @@ final class ProgramScan {
         }
     }
 
-    private void stay(String name, String why) {
+    private void addReason(String name, String why) {
         if (reason == null) {
             reason = name.replace('/', '.') + ": " + why;
         }
@@ -136,22 +136,22 @@ final class ProgramScan {
      */
     private void compare(String name, TypeUses uses) {
         for (String owner : uses.references()) {
-            if (isOneLeft(name, owner)) {
-                stay(name, "it uses a member of " + owner.replace('/', '.')
+            if (isOnlyOneRewritable(name, owner)) {
+                addReason(name, "it uses a member of " + owner.replace('/', '.')
                         + " whose type is a channel of Netty's own");
             }
         }
         Set<String> methods = uses.overridable();
         for (String parent : parents.get(name)) {
-            if (isOneLeft(name, parent)
-                    && users.get(parent).overridable().stream().anyMatch(methods::contains)) {
-                stay(name, "it overrides a method of " + parent.replace('/', '.')
+            if (isOnlyOneRewritable(name, parent)
+                    && usesByClass.get(parent).overridable().stream().anyMatch(methods::contains)) {
+                addReason(name, "it overrides a method of " + parent.replace('/', '.')
                         + " whose type is a channel of Netty's own");
             }
         }
     }
 
-    private boolean isOneLeft(String name, String other) {
-        return users.containsKey(other) && left.containsKey(name) != left.containsKey(other);
+    private boolean isOnlyOneRewritable(String name, String other) {
+        return usesByClass.containsKey(other) && notRewritable.containsKey(name) != notRewritable.containsKey(other);
     }
 }

@@ -54,11 +54,11 @@ public final class Replacements {
         if (transport == null) {
             return new ConstantCallSite(made);
         }
-        MethodHandle own = channel(caller, transport, original, nettyPackage, type);
-        MethodHandle isMoved = LOOKUP.findVirtual(LoadedTransport.class, "moves",
+        MethodHandle replacement = channel(caller, transport, original, nettyPackage, type);
+        MethodHandle isReplaced = LOOKUP.findVirtual(LoadedTransport.class, "replaces",
                 MethodType.methodType(boolean.class, String.class)).bindTo(transport).bindTo(original);
-        return new ConstantCallSite(own == null ? made : MethodHandles.guardWithTest(
-                MethodHandles.dropArguments(isMoved, 0, type.parameterList()), own, made));
+        return new ConstantCallSite(replacement == null ? made : MethodHandles.guardWithTest(
+                MethodHandles.dropArguments(isReplaced, 0, type.parameterList()), replacement, made));
     }
 
     /**
@@ -100,55 +100,56 @@ public final class Replacements {
             String nettyPackage) throws ReflectiveOperationException {
         LoadedTransport transport = LoadedTransport.of(caller.lookupClass().getClassLoader(), nettyPackage);
         Class<?> channel = caller.findClass(original);
-        MethodHandle asked = transport == null
+        MethodHandle check = transport == null
                 ? LOOKUP.findVirtual(Class.class, name, MethodType.methodType(boolean.class, Object.class))
                         .bindTo(channel)
-                : MethodHandles.insertArguments(LOOKUP.findVirtual(LoadedTransport.class, "standsFor",
+                : MethodHandles.insertArguments(LOOKUP.findVirtual(LoadedTransport.class, "isInstance",
                         MethodType.methodType(boolean.class, Class.class, Object.class)), 0, transport, channel);
-        return new ConstantCallSite(asked.asType(type));
+        return new ConstantCallSite(check.asType(type));
     }
 
     /**
      * Links a call from the prologue of a rewritten class of Netty.
      *
-     * @param question name of a private method of this class, which receives the calling class as the first argument
+     * @param methodName name of a private method of this class, which receives the calling class as the first argument
      */
-    public static CallSite ask(MethodHandles.Lookup caller, String question, MethodType type, String nettyPackage)
+    public static CallSite link(MethodHandles.Lookup caller, String methodName, MethodType type, String nettyPackage)
             throws ReflectiveOperationException {
         for (Method method : Replacements.class.getDeclaredMethods()) {
-            if (method.getName().equals(question) && Modifier.isPrivate(method.getModifiers())) {
+            if (method.getName().equals(methodName) && Modifier.isPrivate(method.getModifiers())) {
                 return new ConstantCallSite(MethodHandles.insertArguments(LOOKUP.unreflect(method), 0,
                         caller.lookupClass(), new NettyNames(nettyPackage)).asType(type));
             }
         }
-        throw new NoSuchMethodException(question);
+        throw new NoSuchMethodException(methodName);
     }
 
     /** Returns the transport's factory of I/O handlers, or null to use Netty's. */
-    private static Object ownFactory(Class<?> asking, NettyNames names, SelectorProvider provider) throws Throwable {
-        if (provider != null && provider != SelectorProvider.provider() || isAskedByTransport(asking)) {
+    private static Object ownFactory(Class<?> callerClass, NettyNames names, SelectorProvider provider)
+            throws Throwable {
+        if (provider != null && provider != SelectorProvider.provider() || isCalledByTransport(callerClass)) {
             return null;
         }
-        LoadedTransport transport = LoadedTransport.of(asking.getClassLoader(), names.nettyPackage());
-        return transport == null || !transport.moves(asking.getName()) ? null : transport.newFactory().invoke();
+        LoadedTransport transport = LoadedTransport.of(callerClass.getClassLoader(), names.nettyPackage());
+        return transport == null || !transport.replaces(callerClass.getName()) ? null : transport.newFactory().invoke();
     }
 
     /** Returns whether the transport made the call. Its loops drive NIO channels with Netty's own handler. */
-    private static boolean isAskedByTransport(Class<?> asking) {
+    private static boolean isCalledByTransport(Class<?> callerClass) {
         return CALLERS.walk(frames -> frames.map(StackWalker.StackFrame::getDeclaringClass)
-                .filter(type -> type != Replacements.class && type != asking).findFirst())
+                .filter(type -> type != Replacements.class && type != callerClass).findFirst())
                 .map(type -> type.getClassLoader() instanceof TransportLoader).orElse(false);
     }
 
     /** Returns a loop of the transport for one of Netty's groups; null if the factory is not the transport's. */
-    private static Object ownLoop(Class<?> asking, NettyNames names, Object group, Executor executor,
+    private static Object ownLoop(Class<?> callerClass, NettyNames names, Object group, Executor executor,
             Object factory, Object[] arguments) throws ReflectiveOperationException {
         LoadedTransport transport = LoadedTransport.ofObject(factory);
         return transport == null ? null : transport.newLoop(group, executor, factory, arguments);
     }
 
     /** Returns whether the loops of one of Netty's groups belong to the transport. */
-    private static boolean isOwnGroup(Class<?> asking, NettyNames names, Object group) {
+    private static boolean isOwnGroup(Class<?> callerClass, NettyNames names, Object group) {
         return ((Iterable<?>) group).iterator().next().getClass().getClassLoader() instanceof TransportLoader;
     }
 
@@ -157,7 +158,7 @@ public final class Replacements {
      * channel of the transport, this is the loop that receives its segments. For a channel of epoll or io_uring that
      * was not replaced, it is one of Netty's own loops.
      */
-    private static Object home(Class<?> asking, NettyNames names, Object group, Object channel)
+    private static Object home(Class<?> callerClass, NettyNames names, Object group, Object channel)
             throws ReflectiveOperationException {
         LoadedTransport transport = LoadedTransport.ofObject(channel);
         if (transport != null) {
@@ -170,18 +171,18 @@ public final class Replacements {
         }
         Object companion = transport.companion(group,
                 Class.forName(handler, false, channel.getClass().getClassLoader()));
-        return asking.getMethod("next").invoke(companion);
+        return callerClass.getMethod("next").invoke(companion);
     }
 
     /** Returns a channel of the transport as a replacement for one of Netty's channel classes, or null. */
-    private static Object ownChannel(Class<?> asking, NettyNames names, Constructor<?> constructor)
+    private static Object ownChannel(Class<?> callerClass, NettyNames names, Constructor<?> constructor)
             throws Throwable {
         Class<?> original = constructor.getDeclaringClass();
         NettyNames.Kind kind = original.getName().startsWith(names.nettyPackage() + ".channel.")
                 ? names.kind(ClassDesc.of(original.getName())) : null;
         LoadedTransport transport = kind == null ? null
-                : LoadedTransport.of(asking.getClassLoader(), names.nettyPackage());
-        if (transport == null || !transport.moves(original.getName())) {
+                : LoadedTransport.of(callerClass.getClassLoader(), names.nettyPackage());
+        if (transport == null || !transport.replaces(original.getName())) {
             return null;
         }
         return transport.newChannel(kind, names.nettyPackage()).invokeWithArguments(new Object[] {null});

@@ -19,29 +19,29 @@ import java.util.Set;
 final class TypeUses {
     private final NettyNames names;
     private final ClassModel model;
-    private boolean hasAny;
-    private boolean needsOriginals;
+    private boolean usesChannelTypes;
+    private boolean needsNettyTypes;
     private boolean castsToLoop;
 
     TypeUses(NettyNames names, ClassModel model) {
         this.names = names;
         this.model = model;
-        hasAny = model.superclass().map(type -> names.kind(type.asSymbol()) != null).orElse(false)
+        usesChannelTypes = model.superclass().map(type -> names.kind(type.asSymbol()) != null).orElse(false)
                 || !references().isEmpty() || declares();
-        model.methods().forEach(this::look);
+        model.methods().forEach(this::analyze);
     }
 
     /** Returns whether the class uses the type of a channel other than in a class constant. */
-    boolean hasAny() {
-        return hasAny;
+    boolean usesChannelTypes() {
+        return usesChannelTypes;
     }
 
     /**
      * Returns whether the class works only with channels of Netty's own classes. This is not the case for a class that
      * checks the type of a channel before it casts, or that only creates channels.
      */
-    boolean needsOriginals() {
-        return needsOriginals;
+    boolean needsNettyTypes() {
+        return needsNettyTypes;
     }
 
     /** Returns whether the class casts to the type of a loop without a check. */
@@ -80,27 +80,27 @@ final class TypeUses {
         return methods;
     }
 
-    private void look(MethodModel method) {
+    private void analyze(MethodModel method) {
         if (method.code().isEmpty()) {
             return;
         }
-        Set<ClassDesc> asked = new HashSet<>();
+        Set<ClassDesc> checkedTypes = new HashSet<>();
         for (CodeElement element : method.code().get()) {
             switch (element) {
-                case TypeCheckInstruction check -> look(check, asked);
-                case InvokeDynamicInstruction call -> look(call);
+                case TypeCheckInstruction check -> analyze(check, checkedTypes);
+                case InvokeDynamicInstruction call -> analyze(call);
                 default -> { }
             }
         }
     }
 
-    private void look(TypeCheckInstruction check, Set<ClassDesc> asked) {
+    private void analyze(TypeCheckInstruction check, Set<ClassDesc> checkedTypes) {
         ClassDesc type = elementOf(check.type().asSymbol());
-        hasAny |= isChannel(type);
+        usesChannelTypes |= isChannel(type);
         if (check.opcode() == Opcode.INSTANCEOF) {
-            asked.add(type);
-        } else if (!asked.contains(type)) {
-            needsOriginals |= isChannel(type);
+            checkedTypes.add(type);
+        } else if (!checkedTypes.contains(type)) {
+            needsNettyTypes |= isChannel(type);
             castsToLoop |= names.isLoop(type);
         }
     }
@@ -108,11 +108,11 @@ final class TypeUses {
     /**
      * Checks the arguments of a dynamic call: a lambda expression casts its parameters to the types of its method type.
      */
-    private void look(InvokeDynamicInstruction call) {
+    private void analyze(InvokeDynamicInstruction call) {
         boolean mentions = call.bootstrapArgs().stream()
                 .anyMatch(argument -> argument instanceof MethodTypeDesc type && mentions(type.descriptorString()));
-        hasAny |= mentions;
-        needsOriginals |= mentions;
+        usesChannelTypes |= mentions;
+        needsNettyTypes |= mentions;
     }
 
     private boolean isChannel(ClassDesc type) {

@@ -81,13 +81,13 @@ class CorpusTest {
         if (NAMES.isRewritten(name)) {
             return new NettyRewriter(NAMES, ProgramScan.hierarchy(loader)).rewrite(bytes);
         }
-        if (NAMES.isTransport(name) || !NAMES.mayNameType(new String(bytes, StandardCharsets.ISO_8859_1))) {
+        if (NAMES.isTransport(name) || !NAMES.mayReferToType(new String(bytes, StandardCharsets.ISO_8859_1))) {
             return null;
         }
         try {
             return new CallerRewriter(NAMES, bytes, ProgramScan.hierarchy(loader),
                     new InterfaceMethods(loader::getResourceAsStream)).rewrite();
-        } catch (CallerRewriter.LeftAsItIs e) {
+        } catch (CallerRewriter.NotRewritableException e) {
             return null;
         } catch (IllegalArgumentException e) {
             // The class refers to missing classes, so the JVM cannot link it either.
@@ -186,7 +186,7 @@ class CorpusTest {
         Map<String, String> reasons = new TreeMap<>();
         try (ProgramLoader program = new ProgramLoader(libraries(), false)) {
             for (Path place : libraries()) {
-                String reason = new ProgramScan(NAMES, program).reasonToStay(url(place));
+                String reason = new ProgramScan(NAMES, program).refusalReason(url(place));
                 if (reason != null) {
                     reasons.put(place.getFileName().toString(), reason);
                 }

@@ -26,7 +26,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     private IoRegistration registration;
     private volatile RdmaRawIoHandler ioHandler;
     /** Loop that lists this channel; null if there is none. */
-    private RdmaRawEventLoop listedBy;
+    private RdmaRawEventLoop trackingLoop;
     private int loopIndex;
     private volatile boolean open = true;
 
@@ -79,12 +79,12 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
      *
      * @return null if the channel can join immediately
      */
-    Future<?> prepareToJoin(RdmaRawIoHandler loop) throws IOException {
+    Future<?> prepareToJoin(RdmaRawIoHandler handler) throws IOException {
         return null;
     }
 
     /** Joins a loop. The registration fails if this method throws. */
-    abstract void joinLoop(RdmaRawIoHandler loop) throws IOException;
+    abstract void joinLoop(RdmaRawIoHandler handler) throws IOException;
 
     /** Called after the promise of the registration that called {@link #joinLoop} has been completed. */
     void registrationDone() {
@@ -113,7 +113,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
      * @throws IllegalArgumentException if the address is of another type
      * @throws UnresolvedAddressException if the address is unresolved
      */
-    static InetSocketAddress checked(SocketAddress address) {
+    static InetSocketAddress requireResolved(SocketAddress address) {
         if (!(address instanceof InetSocketAddress inet)) {
             throw new IllegalArgumentException("the channel has InetSocketAddresses, not a "
                     + StringUtil.simpleClassName(address));
@@ -185,8 +185,8 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
             return;
         }
         if (eventLoop() instanceof RdmaRawEventLoop loop) {
-            listedBy = loop;
-            loop.joined(this);
+            trackingLoop = loop;
+            loop.addChannel(this);
         }
         promise.setSuccess();
         registrationDone();
@@ -197,8 +197,8 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
         return loopIndex;
     }
 
-    final void loopIndex(int place) {
-        loopIndex = place;
+    final void loopIndex(int index) {
+        loopIndex = index;
     }
 
     /** Fails a registration. Netty closes the channel then but does not deregister it. */
@@ -210,9 +210,9 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     @Override
     protected final void doDeregister() {
         leaveLoop();
-        if (listedBy != null) {
-            listedBy.left(this);
-            listedBy = null;
+        if (trackingLoop != null) {
+            trackingLoop.removeChannel(this);
+            trackingLoop = null;
         }
         IoRegistration current = registration;
         if (current != null) {

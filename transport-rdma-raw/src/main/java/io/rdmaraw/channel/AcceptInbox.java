@@ -16,7 +16,7 @@ final class AcceptInbox extends Inbox<Channel> {
 
     @Override
     boolean deliver(Channel child) {
-        oneRead();
+        completeReadRequest();
         server.releaseBacklogSlot();
         return super.deliver(child);
     }
@@ -45,7 +45,7 @@ final class AcceptInbox extends Inbox<Channel> {
     }
 
     @Override
-    void count(int messages, int bytes) {
+    void countReceived(int messages, int bytes) {
         // Each child channel counts its own traffic.
     }
 }

@@ -18,7 +18,7 @@ final class CaptureBegin {
     private final Promise<Void> begun;
 
     CaptureBegin(RdmaRawSocketChannel channel, Path file, long maxBytes) {
-        ConnectionCapture.checkBound(maxBytes);
+        ConnectionCapture.checkMaxBytes(maxBytes);
         this.channel = channel;
         this.file = file;
         this.maxBytes = maxBytes;
@@ -34,7 +34,7 @@ final class CaptureBegin {
             return begun;
         }
         try {
-            channel.captured(ConnectionCapture.begin(channel, file, maxBytes));
+            channel.setCapture(ConnectionCapture.begin(channel, file, maxBytes));
             begun.trySuccess(null);
         } catch (Throwable e) {
             // Includes OutOfMemoryError: the capture allocates a large buffer.

@@ -43,7 +43,7 @@ final class ConnectionCapture implements SegmentTap {
     private final ByteBuf packet =
             RdmaRawByteBufAllocator.DEFAULT.directBuffer(MAX_HEADER_BYTES + TcpConfig.MAX_SEGMENTATION_BYTES);
     private final byte[] bytes = new byte[packet.capacity()];
-    private long leftBytes;
+    private long remainingBytes;
     private boolean ended;
 
     private ConnectionCapture(TcpStack stack, InetSocketAddress local, InetSocketAddress remote, Path file,
@@ -53,7 +53,7 @@ final class ConnectionCapture implements SegmentTap {
         localPort = local.getPort();
         this.remote = IpAddress.of(remote.getAddress());
         remotePort = remote.getPort();
-        leftBytes = maxBytes - PcapFormat.FILE_HEADER_BYTES;
+        remainingBytes = maxBytes - PcapFormat.FILE_HEADER_BYTES;
         try {
             // Unbuffered, so that captured packets are in the file even if the loop fails.
             this.file = PcapWriter.create(Files.newOutputStream(file), PcapFormat.LINKTYPE_RAW);
@@ -63,7 +63,7 @@ final class ConnectionCapture implements SegmentTap {
         }
     }
 
-    static void checkBound(long maxBytes) {
+    static void checkMaxBytes(long maxBytes) {
         if (maxBytes < MIN_BYTES) {
             throw new IllegalArgumentException("maxBytes is " + maxBytes + "; a capture needs " + MIN_BYTES
                     + " at least");
@@ -126,8 +126,8 @@ final class ConnectionCapture implements SegmentTap {
     private void write(Segment segment) throws IOException {
         int headerBytes = TcpHeaderCodec.lengthBytes(segment);
         int lengthBytes = headerBytes + segment.payloadLength();
-        leftBytes -= PcapFormat.RECORD_HEADER_BYTES + lengthBytes;
-        if (leftBytes < 0) {
+        remainingBytes -= PcapFormat.RECORD_HEADER_BYTES + lengthBytes;
+        if (remainingBytes < 0) {
             end();
             return;
         }

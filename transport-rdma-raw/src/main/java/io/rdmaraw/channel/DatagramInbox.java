@@ -34,9 +34,9 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    DatagramPacket copied(DatagramPacket packet) {
+    DatagramPacket copyForUser(DatagramPacket packet) {
         ByteBuf content = packet.content();
-        ByteBuf copy = copiedContent(content);
+        ByteBuf copy = copyContentForUser(content);
         if (copy == content) {
             return packet;
         }
@@ -45,7 +45,7 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    void countUnallocated() {
+    void countAllocationFailure() {
         counters.droppedUnallocated++;
     }
 
@@ -55,13 +55,13 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    void count(int messages, int bytes) {
+    void countReceived(int messages, int bytes) {
         counters.receivedDatagrams += messages;
         counters.receivedBytes += bytes;
     }
 
     @Override
-    public void error(IOException error) {
+    public void storeError(IOException error) {
         if (pendingError == null) {
             pendingError = error;
         }
@@ -69,21 +69,21 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    boolean hasMore() {
+    boolean hasPendingError() {
         return pendingError != null;
     }
 
     @Override
-    void backlogRead() {
+    void reportPendingError() {
         if (pendingError != null) {
-            oneRead();
+            completeReadRequest();
             channel.pipeline().fireChannelReadComplete();
-            channel.pipeline().fireExceptionCaught(takeError());
+            channel.pipeline().fireExceptionCaught(pollError());
         }
     }
 
     @Override
-    public IOException takeError() {
+    public IOException pollError() {
         IOException error = pendingError;
         pendingError = null;
         return error;

@@ -34,9 +34,9 @@ final class DirectSends {
     private long pendingBytes;
     private boolean flushing;
     /** Bit mask of frames in the burst that their writer had already released. */
-    private long released;
+    private long releasedMask;
     private boolean pendingPromises;
-    private boolean onlySlots = true;
+    private boolean allInSlots = true;
 
     boolean isEmpty() {
         return size == next;
@@ -61,7 +61,7 @@ final class DirectSends {
         } else {
             slotIndices[index] = EXTERNAL;
             externalFrames[index] = frame;
-            onlySlots = false;
+            allInSlots = false;
         }
         if (promises[index] != promise) {
             promises[index] = promise;
@@ -117,8 +117,8 @@ final class DirectSends {
     private void offerBurst(FrameQueue queue) {
         int from = next;
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
-        released = 0;
-        if (onlySlots && !pendingPromises) {
+        releasedMask = 0;
+        if (allInSlots && !pendingPromises) {
             // Without listeners, no frame is added until all are sent. Then reset() sets pendingBytes to 0.
             next += queue.offerSlots(slotIndices, next, end);
             return;
@@ -130,7 +130,7 @@ final class DirectSends {
                 promises[next] = null;
                 ReferenceCountUtil.safeRelease(frame);
             } else if (frame.refCnt() == 0) {
-                released |= 1L << next - from;
+                releasedMask |= 1L << next - from;
             } else {
                 // Inlined by hand: another method would use up the JIT compiler's inlining budget.
                 try {
@@ -140,7 +140,7 @@ final class DirectSends {
                 } catch (IllegalReferenceCountException e) {
                     // A component of a composite buffer was released.
                     ReferenceCountUtil.safeRelease(frame);
-                    released |= 1L << next - from;
+                    releasedMask |= 1L << next - from;
                 }
             }
             if (slotIndices[next] == EXTERNAL) {
@@ -152,7 +152,7 @@ final class DirectSends {
     }
 
     private void complete(int from, int end, long refused, FrameQueue queue) {
-        long releasedEarly = released;
+        long releasedEarly = releasedMask;
         if (!pendingPromises && refused == 0 && releasedEarly == 0) {
             return;
         }
@@ -187,7 +187,7 @@ final class DirectSends {
         flushedEnd = 0;
         pendingBytes = 0;
         pendingPromises = false;
-        onlySlots = true;
+        allInSlots = true;
     }
 
     /** Removes all remaining frames and passes them to a sink, in order. */
@@ -207,7 +207,7 @@ final class DirectSends {
         reset();
         for (int i = 0; i < count; i++) {
             boolean lastOfPromise = i + 1 == count || framePromises[i + 1] != framePromises[i];
-            sink.take(frames[i], framePromises[i], lastOfPromise, i + 1 == flushed);
+            sink.accept(frames[i], framePromises[i], lastOfPromise, i + 1 == flushed);
         }
     }
 
@@ -219,6 +219,6 @@ final class DirectSends {
          * @param lastOfPromise whether no further frame has the same promise
          * @param lastFlushed whether this is the last flushed frame
          */
-        void take(ByteBuf frame, ChannelPromise promise, boolean lastOfPromise, boolean lastFlushed);
+        void accept(ByteBuf frame, ChannelPromise promise, boolean lastOfPromise, boolean lastFlushed);
     }
 }

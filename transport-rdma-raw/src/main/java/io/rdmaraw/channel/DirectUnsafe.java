@@ -32,35 +32,35 @@ final class DirectUnsafe implements Channel.Unsafe {
 
     @Override
     public void write(Object msg, ChannelPromise promise) {
-        DeviceQueue port = channel.port();
-        if (port == null || overflowing || !channel.isActive()) {
+        DeviceQueue deviceQueue = channel.deviceQueue();
+        if (deviceQueue == null || overflowing || !channel.isActive()) {
             writeBuffered(msg, promise);
         } else if (msg instanceof ByteBuf frame) {
-            writeFrame(frame, promise, port);
+            writeFrame(frame, promise, deviceQueue);
         } else if (msg instanceof FrameBurst burst) {
-            writeBurst(burst, promise, port);
+            writeBurst(burst, promise, deviceQueue);
         } else {
             base.write(msg, promise);
         }
     }
 
-    private void writeFrame(ByteBuf frame, ChannelPromise promise, DeviceQueue port) {
-        if (!port.limits().allows(frame)) {
-            IllegalArgumentException refusal = port.limits().refusal(frame);
+    private void writeFrame(ByteBuf frame, ChannelPromise promise, DeviceQueue deviceQueue) {
+        if (!deviceQueue.limits().allows(frame)) {
+            IllegalArgumentException refusal = deviceQueue.limits().refusal(frame);
             frame.release();
             promise.tryFailure(refusal);
         } else if (sends.hasRoom(1, channel.config().getWriteBufferHighWaterMark())) {
-            sends.add(channel.unshared(frame), promise, port.queue().slots());
+            sends.add(channel.copyIfShared(frame), promise, deviceQueue.frameQueue().slots());
         } else {
             overflow();
             base.write(frame, promise);
         }
     }
 
-    private void writeBurst(FrameBurst burst, ChannelPromise promise, DeviceQueue port) {
+    private void writeBurst(FrameBurst burst, ChannelPromise promise, DeviceQueue deviceQueue) {
         IllegalArgumentException refusal = null;
         for (int i = 0; i < burst.size() && refusal == null; i++) {
-            refusal = port.limits().allows(burst.frame(i)) ? null : port.limits().refusal(burst.frame(i));
+            refusal = deviceQueue.limits().allows(burst.frame(i)) ? null : deviceQueue.limits().refusal(burst.frame(i));
         }
         if (refusal != null) {
             burst.release();
@@ -70,7 +70,7 @@ final class DirectUnsafe implements Channel.Unsafe {
             promise.trySuccess();
         } else if (sends.hasRoom(burst.size(), channel.config().getWriteBufferHighWaterMark())) {
             for (int n = burst.size(); n > 0; n--) {
-                sends.add(channel.unshared(burst.removeFirst()), promise, port.queue().slots());
+                sends.add(channel.copyIfShared(burst.removeFirst()), promise, deviceQueue.frameQueue().slots());
             }
             burst.release();
         } else {
@@ -101,8 +101,8 @@ final class DirectUnsafe implements Channel.Unsafe {
     @Override
     public void flush() {
         if (!sends.isEmpty()) {
-            DeviceQueue port = channel.port();
-            if (port == null || !sends.flush(port.queue())) {
+            DeviceQueue deviceQueue = channel.deviceQueue();
+            if (deviceQueue == null || !sends.flush(deviceQueue.frameQueue())) {
                 overflow();
             }
         }

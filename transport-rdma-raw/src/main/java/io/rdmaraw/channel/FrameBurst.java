@@ -26,7 +26,7 @@ public final class FrameBurst extends AbstractReferenceCounted {
     public static final int MAX_FRAMES = FrameQueue.BURST_FRAMES;
 
     private final ByteBuf[] frames = new ByteBuf[MAX_FRAMES];
-    private final FrameBurstPool home;
+    private final FrameBurstPool pool;
     private int first;
     private int end;
 
@@ -35,8 +35,8 @@ public final class FrameBurst extends AbstractReferenceCounted {
         this(null);
     }
 
-    FrameBurst(FrameBurstPool home) {
-        this.home = home;
+    FrameBurst(FrameBurstPool pool) {
+        this.pool = pool;
     }
 
     /** Returns the number of frames. */
@@ -104,8 +104,8 @@ public final class FrameBurst extends AbstractReferenceCounted {
         }
         first = 0;
         end = 0;
-        if (home != null) {
-            home.release(this);
+        if (pool != null) {
+            pool.release(this);
         }
     }
 

@@ -12,7 +12,7 @@ final class FrameBurstPool {
     private volatile Thread owner;
     private int freeCount;
 
-    void ownedBy(Thread thread) {
+    void setOwner(Thread thread) {
         owner = thread;
     }
 

@@ -28,14 +28,14 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
-    ByteBuf copied(ByteBuf frame) {
-        ByteBuf copy = copiedContent(frame);
+    ByteBuf copyForUser(ByteBuf frame) {
+        ByteBuf copy = copyContentForUser(frame);
         statistics.copiedForAllocator++;
         return copy;
     }
 
     @Override
-    void countUnallocated() {
+    void countAllocationFailure() {
         statistics.droppedUnallocated++;
     }
 
@@ -45,7 +45,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
-    void count(int messages, int bytes) {
+    void countReceived(int messages, int bytes) {
         statistics.receivedFrames += messages;
         statistics.receivedBytes += bytes;
     }
@@ -68,13 +68,13 @@ final class FrameInbox extends Inbox<ByteBuf> {
 
     private int fire(ReceiveBurst burst, int from, int end) {
         beginBurst();
-        DeviceQueue port = channel.port();
+        DeviceQueue deviceQueue = channel.deviceQueue();
         ChannelPipeline pipeline = channel.pipeline();
         RdmaRawChannelConfig config = channel.config();
         int next = from;
         do {
             pipeline.fireChannelRead(burst.takeFrame(next++));
-        } while (next < end && isReadPending() && config.isAutoRead() && channel.port() == port);
+        } while (next < end && isReadPending() && config.isAutoRead() && channel.deviceQueue() == deviceQueue);
         return next;
     }
 
@@ -107,7 +107,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
         FrameBurst burst = currentBurst;
         if (burst != null) {
             currentBurst = null;
-            oneRead();
+            completeReadRequest();
             channel.pipeline().fireChannelRead(burst);
         }
     }

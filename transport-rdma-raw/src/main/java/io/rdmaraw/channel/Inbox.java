@@ -23,7 +23,7 @@ abstract class Inbox<M> {
     private long backlogBytes;
     private boolean readPending;
     /** Whether {@link #leaveLoop} found a pending read. */
-    private boolean readsAfterJoining;
+    private boolean readSuspended;
     private boolean backlogScheduled;
     private boolean inBurst;
     private int burstMessages;
@@ -46,18 +46,18 @@ abstract class Inbox<M> {
     abstract void countDropped();
 
     /** Counts the messages of a burst. */
-    abstract void count(int messages, int bytes);
+    abstract void countReceived(int messages, int bytes);
 
     /**
      * Returns a copy of a message in a buffer of the channel's allocator and releases the original. Called if that
      * allocator is not this transport's.
      */
-    M copied(M message) {
+    M copyForUser(M message) {
         return message;
     }
 
     /** Counts a message that was dropped because the user's allocator had no buffer. */
-    void countUnallocated() {
+    void countAllocationFailure() {
     }
 
     /**
@@ -65,7 +65,7 @@ abstract class Inbox<M> {
      * buffer has the size that the user's handle proposes, but at least that of the content, which must not be
      * truncated.
      */
-    final ByteBuf copiedContent(ByteBuf content) {
+    final ByteBuf copyContentForUser(ByteBuf content) {
         ByteBufAllocator allocator = channel.config().getAllocator();
         if (content.alloc() == allocator) {
             return content;
@@ -84,13 +84,13 @@ abstract class Inbox<M> {
 
     /** Fires a message. Returns false if no further message may be added to this burst. */
     boolean deliver(M message) {
-        oneRead();
+        completeReadRequest();
         channel.pipeline().fireChannelRead(message);
         return true;
     }
 
     /** Called before a message is fired. Without auto-read, the message completes the pending read. */
-    final void oneRead() {
+    final void completeReadRequest() {
         if (!channel.config().isAutoRead()) {
             readPending = false;
         }
@@ -101,11 +101,11 @@ abstract class Inbox<M> {
     }
 
     /** Called when the user reads and the queue is empty. */
-    void backlogRead() {
+    void reportPendingError() {
     }
 
-    /** Returns whether {@link #backlogRead} has work. */
-    boolean hasMore() {
+    /** Returns whether {@link #reportPendingError} has work. */
+    boolean hasPendingError() {
         return false;
     }
 
@@ -136,14 +136,14 @@ abstract class Inbox<M> {
     public final boolean receive(M message) {
         if (firesImmediately()) {
             boolean first = !inBurst;
-            take(message);
+            fireMessage(message);
             if (userLimitsBurst && !continueReading()) {
                 endBurst();
             }
             return first && inBurst;
         }
         if (channel.isOpen() && hasRoom(message, queuedMessages(), backlogBytes)) {
-            keep(message);
+            enqueue(message);
         } else {
             countDropped();
             discard(message);
@@ -151,7 +151,7 @@ abstract class Inbox<M> {
         return false;
     }
 
-    private void keep(M message) {
+    private void enqueue(M message) {
         if (backlog == null) {
             backlog = new ArrayDeque<>();
         }
@@ -168,7 +168,7 @@ abstract class Inbox<M> {
      * Fires a message. Kept short, so that the JIT compiler can inline it up to the handler. A message that does not
      * escape needs no allocation then.
      */
-    private boolean take(M message) {
+    private boolean fireMessage(M message) {
         if (!inBurst) {
             startBurst();
         }
@@ -191,12 +191,12 @@ abstract class Inbox<M> {
 
     @SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle, as above
     private boolean readMessage(M message, int bytes) {
-        M given = message;
+        M delivered = message;
         if (channel.config().copiesReceived()) {
             try {
-                given = copied(message);
+                delivered = copyForUser(message);
             } catch (Throwable e) {
-                countUnallocated();
+                countAllocationFailure();
                 discard(message);
                 // Reported once at the end of the burst, so that a sender cannot determine the number of reports.
                 handleFailure = e;
@@ -212,7 +212,7 @@ abstract class Inbox<M> {
                 handle.incMessagesRead(1);
             });
         }
-        return deliver(given);
+        return deliver(delivered);
     }
 
     private void callHandle(Consumer<RecvByteBufAllocator.Handle> event) {
@@ -264,7 +264,7 @@ abstract class Inbox<M> {
         int bytes = burstBytes;
         burstMessages = 0;
         burstBytes = 0;
-        count(messages, bytes);
+        countReceived(messages, bytes);
         reportRead(messages, bytes);
         Throwable failure = handleFailure;
         handleFailure = null;
@@ -302,7 +302,7 @@ abstract class Inbox<M> {
 
     /** Schedules the delivery of queued messages if a read is pending. */
     final void schedule() {
-        if (readPending && (hasBacklog() || hasMore()) && !backlogScheduled) {
+        if (readPending && (hasBacklog() || hasPendingError()) && !backlogScheduled) {
             backlogScheduled = true;
             channel.eventLoop().execute(this::readBacklog);
         }
@@ -310,15 +310,15 @@ abstract class Inbox<M> {
 
     /** Suspends reads because the channel leaves its loop. Messages are queued until it joins another loop. */
     final void leaveLoop() {
-        readsAfterJoining |= readPending;
+        readSuspended |= readPending;
         readPending = false;
     }
 
     /** Resumes the suspended reads on the loop that the channel has joined. */
     final void joinedLoop() {
         backlogScheduled = false;
-        readPending |= readsAfterJoining;
-        readsAfterJoining = false;
+        readPending |= readSuspended;
+        readSuspended = false;
         schedule();
     }
 
@@ -332,13 +332,13 @@ abstract class Inbox<M> {
         while (more && readPending && hasBacklog()) {
             M message = backlog.poll();
             backlogBytes -= bytesOf(message);
-            more = take(message) && (!userLimitsBurst || continueReading());
+            more = fireMessage(message) && (!userLimitsBurst || continueReading());
         }
         if (inBurst) {
             endBurst();
         }
         if (readPending && !hasBacklog()) {
-            backlogRead();
+            reportPendingError();
         }
         // The user's limit may have ended this turn early. A handler that does not call read() itself would not
         // continue.
@@ -348,7 +348,7 @@ abstract class Inbox<M> {
     /** Withdraws the pending read. */
     final void stopReading() {
         readPending = false;
-        readsAfterJoining = false;
+        readSuspended = false;
     }
 
     /** Drops all queued messages. Returns their number. */

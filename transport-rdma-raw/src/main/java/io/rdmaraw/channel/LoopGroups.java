@@ -102,11 +102,11 @@ final class LoopGroups {
      * takeover.
      */
     static boolean canServe(EventLoopGroup group, RdmaRawIoHandlerConfig other) {
-        return areOfOneHost(((RdmaRawEventLoop) group.iterator().next()).handler().config(), other);
+        return haveSameHost(((RdmaRawEventLoop) group.iterator().next()).handler().config(), other);
     }
 
     /** Returns whether groups with these settings use the same device and the same addresses. */
-    static boolean areOfOneHost(RdmaRawIoHandlerConfig config, RdmaRawIoHandlerConfig other) {
+    static boolean haveSameHost(RdmaRawIoHandlerConfig config, RdmaRawIoHandlerConfig other) {
         return config.device().equals(other.device()) && config.takeoverOrNull() == other.takeoverOrNull()
                 && Objects.equals(config.userspaceHostOrNull(), other.userspaceHostOrNull());
     }

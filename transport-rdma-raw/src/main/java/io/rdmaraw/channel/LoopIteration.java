@@ -40,16 +40,16 @@ final class LoopIteration {
     private static final int MAX_FRAMES = 512;
 
     /** Replaced, never modified, because handlers open and close queues during a turn. */
-    private DeviceQueue[] queues = {};
+    private DeviceQueue[] deviceQueues = {};
     private TcpStack tcpOrNull;
 
     /** Sets the queues that are polled. */
-    void queues(DeviceQueue[] changed) {
-        queues = changed;
+    void deviceQueues(DeviceQueue[] newQueues) {
+        deviceQueues = newQueues;
     }
 
-    DeviceQueue[] queues() {
-        return queues;
+    DeviceQueue[] deviceQueues() {
+        return deviceQueues;
     }
 
     /** Sets the TCP stack of the loop; null removes it. */
@@ -69,41 +69,41 @@ final class LoopIteration {
      * @return 0 if no step had work
      */
     int run(int receivedFrames) {
-        int worked = 0;
+        int busySteps = 0;
         int frames = 0;
         int connections = 0;
         int received = receivedFrames;
         while (true) {
-            worked += received > 0 ? 1 : 0;
+            busySteps += received > 0 ? 1 : 0;
             frames += received;
-            worked += deliverFrames();
+            busySteps += deliverFrames();
             int delivered = deliverStreams();
             connections += delivered;
-            worked += delivered > 0 ? 1 : 0;
+            busySteps += delivered > 0 ? 1 : 0;
             if (received == 0 || frames >= MAX_FRAMES || connections >= MAX_CONNECTIONS) {
                 break;
             }
             received = receive();
         }
         TcpStack tcp = tcpOrNull;
-        return tcp != null && tcp.transmit() ? worked + 1 : worked;
+        return tcp != null && tcp.transmit() ? busySteps + 1 : busySteps;
     }
 
     /** Steps <i>receive</i> and <i>process</i>; returns the number of frames. */
     int receive() {
         int frames = 0;
-        for (DeviceQueue queue : queues) {
-            frames += queue.receive();
+        for (DeviceQueue deviceQueue : deviceQueues) {
+            frames += deviceQueue.receive();
         }
         return frames;
     }
 
     private int deliverFrames() {
-        int worked = 0;
-        for (DeviceQueue queue : queues) {
-            worked += queue.deliver() ? 1 : 0;
+        int busySteps = 0;
+        for (DeviceQueue deviceQueue : deviceQueues) {
+            busySteps += deviceQueue.deliver() ? 1 : 0;
         }
-        return worked;
+        return busySteps;
     }
 
     private int deliverStreams() {
@@ -113,8 +113,8 @@ final class LoopIteration {
 
     /** Returns whether a turn has work even if no frame was received. */
     boolean isNeeded() {
-        for (DeviceQueue queue : queues) {
-            if (queue.needsDelivery()) {
+        for (DeviceQueue deviceQueue : deviceQueues) {
+            if (deviceQueue.needsDelivery()) {
                 return true;
             }
         }

@@ -31,13 +31,13 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
                     "time since the loop's start; without spin and sleep it is the time of work")
             .error("failures", s -> s.failures.count(
                     ), "unexpected exceptions that the loop survived; see the log")
-            .error("neighbors-refused", s -> s.ofHost(IpContext::refusedSolicitations),
+            .error("neighbors-refused", s -> s.ofIpContext(IpContext::refusedSolicitations),
                     "times that the kernel did not resolve a next hop, because its table was full or"
                             + " CAP_NET_ADMIN was missing; see the log")
-            .error("neighbor-queue-full", s -> s.ofHost(IpContext::displacedPackets),
+            .error("neighbor-queue-full", s -> s.ofIpContext(IpContext::displacedPackets),
                     "packets that waited for a next hop's MAC address and were displaced by newer packets; the channels"
                             + " count them as unresolved")
-            .error("notifications-lost", s -> s.ofHost(IpContext::lostNotifications),
+            .error("notifications-lost", s -> s.ofIpContext(IpContext::lostNotifications),
                     "times that notifications of the kernel were lost and all state was read again; per host");
 
     private final LongSupplier clock;
@@ -46,7 +46,7 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
     private final LoopFailures failures;
     private volatile String name = "";
     /** Null until the loop uses IP. */
-    private volatile IpContext hostView;
+    private volatile IpContext ipContext;
     long rounds;
     long spins;
     long spinNanos;
@@ -56,7 +56,7 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
      * minus 1, which is always negative. A single field, so that a reader on another thread never counts a sleep twice
      * or misses it.
      */
-    private long sleep;
+    private long sleepNanosOrStart;
     long nioChannels;
     long nioChannelsRefused;
 
@@ -84,19 +84,19 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
      * current sleep it would appear busy.
      */
     private long sleptNanos() {
-        long seen = sleep;
+        long seen = sleepNanosOrStart;
         return seen >= 0 ? seen : seen + 1 + aliveNanos();
     }
 
     /** Marks the start of a sleep. Called on the loop with the current time of the loop's clock. */
-    void fallsAsleep(long nowNanos) {
+    void sleepStarted(long nowNanos) {
         sleeps++;
-        sleep = sleep - (nowNanos - startNanos) - 1;
+        sleepNanosOrStart = sleepNanosOrStart - (nowNanos - startNanos) - 1;
     }
 
     /** Marks the end of a sleep. Called on the loop. */
-    void wakesUp() {
-        sleep = sleptNanos();
+    void sleepEnded() {
+        sleepNanosOrStart = sleptNanos();
     }
 
     @Override
@@ -109,13 +109,13 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
     }
 
     /** Sets the source of the counters for neighbors and notifications. */
-    void hostView(IpContext view) {
-        hostView = view;
+    void ipContext(IpContext context) {
+        ipContext = context;
     }
 
-    private long ofHost(ToLongFunction<IpContext> counted) {
-        IpContext view = hostView;
-        return view == null ? 0 : counted.applyAsLong(view);
+    private long ofIpContext(ToLongFunction<IpContext> counted) {
+        IpContext context = ipContext;
+        return context == null ? 0 : counted.applyAsLong(context);
     }
 
     @Override

@@ -28,7 +28,7 @@ final class MissingDeviceWarning {
      * Checks the address of a bound channel. A loopback address causes no warning, because only this host can reach it
      * anyway.
      */
-    void bound(InetSocketAddress local) {
+    void warnIfUnnamed(InetSocketAddress local) {
         if (unnamed && !local.getAddress().isLoopbackAddress() && warned.compareAndSet(false, true)) {
             LOGGER.warn("a channel is bound to {}, and no device was named: it is on soft:loop, in memory, which only"
                     + " this process reaches. Name a device with RdmaRawIoHandlerConfig.builder().device(...), such as"

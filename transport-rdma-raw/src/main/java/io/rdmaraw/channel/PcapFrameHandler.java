@@ -40,7 +40,7 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
     private final BlockingQueue<ByteBuffer> free = new LinkedBlockingQueue<>();
     private final BlockingQueue<ByteBuffer> full = new LinkedBlockingQueue<>();
     private ByteBuffer current;
-    private Thread writer;
+    private Thread writerThread;
     private volatile long dropped;
     private volatile IOException failure;
 
@@ -87,7 +87,8 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
         }
         current = free.remove();
         PcapFormat.putFileHeader(current, snapBytes, PcapFormat.LINKTYPE_ETHERNET);
-        writer = Thread.ofPlatform().daemon().name("pcap " + ctx.channel().id().asShortText()).start(this::writeAll);
+        writerThread = Thread.ofPlatform().daemon().name("pcap "
+                + ctx.channel().id().asShortText()).start(this::writeAll);
         ctx.channel().closeFuture().addListener(future -> finish());
     }
 
@@ -104,7 +105,7 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
 
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) throws Exception {
-        handOver();
+        submitIfIdle();
         super.channelReadComplete(ctx);
     }
 
@@ -116,7 +117,7 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
 
     @Override
     public void flush(ChannelHandlerContext ctx) throws Exception {
-        handOver();
+        submitIfIdle();
         super.flush(ctx);
     }
 
@@ -132,26 +133,26 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
 
     private void record(ByteBuf frame) {
         int lengthBytes = frame.readableBytes();
-        int keptBytes = Math.min(lengthBytes, snapBytes);
-        if (current != null && current.remaining() < PcapFormat.RECORD_HEADER_BYTES + keptBytes) {
+        int capturedBytes = Math.min(lengthBytes, snapBytes);
+        if (current != null && current.remaining() < PcapFormat.RECORD_HEADER_BYTES + capturedBytes) {
             full.add(current);
             current = null;
         }
         if (current == null) {
-            current = writer == null || failure != null ? null : free.poll();
+            current = writerThread == null || failure != null ? null : free.poll();
         }
         if (current == null) {
             dropped = dropped + 1;
             return;
         }
         Instant now = Instant.now();
-        PcapFormat.putRecordHeader(current, now.getEpochSecond(), now.getNano(), keptBytes, lengthBytes);
-        frame.getBytes(frame.readerIndex(), current.array(), current.position(), keptBytes);
-        current.position(current.position() + keptBytes);
+        PcapFormat.putRecordHeader(current, now.getEpochSecond(), now.getNano(), capturedBytes, lengthBytes);
+        frame.getBytes(frame.readerIndex(), current.array(), current.position(), capturedBytes);
+        current.position(current.position() + capturedBytes);
     }
 
     /** Passes a partly filled buffer to the writer if the writer is idle. */
-    private void handOver() {
+    private void submitIfIdle() {
         if (current != null && current.position() > 0 && full.isEmpty() && !free.isEmpty()) {
             full.add(current);
             current = free.poll();
@@ -159,11 +160,11 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
     }
 
     private void finish() {
-        Thread running = writer;
+        Thread running = writerThread;
         if (running == null) {
             return;
         }
-        writer = null;
+        writerThread = null;
         if (current != null) {
             full.add(current);
             current = null;

@@ -51,7 +51,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
      * Created while the super constructor runs. It has no initializer, because that would reset it to null afterwards.
      */
     private DirectUnsafe directUnsafe;
-    private DeviceQueue port;
+    private DeviceQueue deviceQueue;
     private volatile RdmaRawAddress localAddress;
     private boolean waitingForRoom;
     /** Frames of the outbound buffer that belong to the current burst. */
@@ -113,15 +113,15 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
      */
     @UnstableApi
     public String queueMode() {
-        DeviceQueue bound = port;
+        DeviceQueue bound = deviceQueue;
         if (bound == null) {
             throw new IllegalStateException("the channel has no queue before it is bound: bind it first");
         }
-        return bound.queue().mode();
+        return bound.frameQueue().mode();
     }
 
-    DeviceQueue port() {
-        return port;
+    DeviceQueue deviceQueue() {
+        return deviceQueue;
     }
 
     @Override
@@ -135,7 +135,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     @Override
-    void joinLoop(RdmaRawIoHandler loop) throws SocketException {
+    void joinLoop(RdmaRawIoHandler handler) throws SocketException {
         if (localAddress != null) {
             joinQueue(localAddress);
         }
@@ -161,18 +161,18 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     private void joinQueue(RdmaRawAddress address) throws SocketException {
-        DeviceQueue joined = requireIoHandler().port(address.deviceName(), address.portNumber());
+        DeviceQueue joined = requireIoHandler().deviceQueue(address.deviceName(), address.portNumber());
         joined.attach(receiver, address.flows());
-        port = joined;
+        deviceQueue = joined;
     }
 
     @Override
     void leaveLoop() {
-        DeviceQueue left = port;
+        DeviceQueue left = deviceQueue;
         if (left != null) {
             directUnsafe.leaveQueue();
             waitingForRoom = false;
-            port = null;
+            deviceQueue = null;
             left.detach(receiver);
         }
     }
@@ -185,8 +185,8 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     @Override
     protected void doClose() {
         markClosed();
-        DeviceQueue left = port;
-        port = null;
+        DeviceQueue left = deviceQueue;
+        deviceQueue = null;
         if (left != null) {
             left.detach(receiver);
         }
@@ -210,17 +210,17 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             throw new UnsupportedOperationException("unsupported message type: " + StringUtil.simpleClassName(msg)
                     + " (expected: ByteBuf, FrameBurst)");
         }
-        if (port != null && !port.limits().allows(frame)) {
-            throw port.limits().refusal(frame);
+        if (deviceQueue != null && !deviceQueue.limits().allows(frame)) {
+            throw deviceQueue.limits().refusal(frame);
         }
-        return unshared(frame);
+        return copyIfShared(frame);
     }
 
     /**
      * Returns a frame that the device can send without a copy. Takes ownership of the given frame. A frame with other
      * references is copied, because the device may read registered memory after the write has completed.
      */
-    ByteBuf unshared(ByteBuf frame) {
+    ByteBuf copyIfShared(ByteBuf frame) {
         int lengthBytes = frame.readableBytes();
         if (ExclusiveContent.isExclusive(frame, lengthBytes) || frame.refCnt() == 0
                 || !frame.hasMemoryAddress() && !(frame instanceof CompositeByteBuf)) {
@@ -230,18 +230,18 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         ByteBuf copy = RdmaRawByteBufAllocator.DEFAULT.directBuffer(lengthBytes);
         copy.writeBytes(frame, frame.readerIndex(), lengthBytes);
         frame.release();
-        if (port != null) {
-            port.queue().counters().copiedInFrames++;
+        if (deviceQueue != null) {
+            deviceQueue.frameQueue().counters().copiedInFrames++;
         }
         return copy;
     }
 
     @Override
     protected void doWrite(ChannelOutboundBuffer in) {
-        DeviceQueue current = port;
+        DeviceQueue current = deviceQueue;
         boolean room = current != null;
         while (room && !in.isEmpty()) {
-            room = writeBurst(in, current.queue());
+            room = writeBurst(in, current.frameQueue());
         }
         if (!in.isEmpty() && current != null && !waitingForRoom) {
             waitingForRoom = true;
@@ -265,11 +265,11 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
                 in.remove(new IllegalReferenceCountException(0));
                 return true;
             }
-            if (port.limits().allows(frame)) {
+            if (deviceQueue.limits().allows(frame)) {
                 return queue.reclaim() > 0;
             }
             // The frame was written before the channel was bound. The limits were not known then.
-            in.remove(port.limits().refusal(frame));
+            in.remove(deviceQueue.limits().refusal(frame));
             return true;
         }
         long refused = queue.post();
@@ -284,11 +284,11 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
 
     private boolean offerBuffered(Object msg) {
         ByteBuf frame = (ByteBuf) msg;
-        if (bufferedOffered == FrameQueue.BURST_FRAMES || frame.refCnt() == 0 || !port.limits().allows(frame)) {
+        if (bufferedOffered == FrameQueue.BURST_FRAMES || frame.refCnt() == 0 || !deviceQueue.limits().allows(frame)) {
             return false;
         }
         frame.retain();
-        if (port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+        if (deviceQueue.frameQueue().offer(frame) != FrameQueue.ACCEPTED) {
             frame.release();
             return false;
         }

@@ -117,7 +117,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     /** Returns the queue from which the channel receives; null if it has none. */
-    DeviceQueue port() {
+    DeviceQueue deviceQueue() {
         return endpoint.queue();
     }
 
@@ -137,8 +137,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    void joinLoop(RdmaRawIoHandler loop) throws IOException {
-        endpoint.attach(loop.hostView(), loop.descriptors(), device -> loop.port(device, PORT_NUMBER));
+    void joinLoop(RdmaRawIoHandler handler) throws IOException {
+        endpoint.attach(handler.ipContext(), handler.descriptors(), device -> handler.deviceQueue(device, PORT_NUMBER));
         inbox.joinedLoop();
     }
 
@@ -149,7 +149,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     @Override
     protected void doBind(SocketAddress address) throws IOException {
-        InetSocketAddress local = checked(address);
+        InetSocketAddress local = requireResolved(address);
         if (localAddress != null) {
             throw new IOException("the channel is bound already, to " + localAddress);
         }
@@ -159,15 +159,15 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         InetSocketAddress bound = endpoint.bind(local);
         localAddress = bound;
-        group.missingDeviceWarning().bound(bound);
+        group.missingDeviceWarning().warnIfUnnamed(bound);
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {
         DatagramNetwork.Options options = new DatagramOptions(config);
         UserspaceHostConfig userspaceHost = ioHandler().config().userspaceHostOrNull();
         if (userspaceHost != null) {
-            UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost, ioHandler().port(device, PORT_NUMBER),
-                    ioHandler().hostView(), eventLoop());
+            UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost,
+                    ioHandler().deviceQueue(device, PORT_NUMBER), ioHandler().ipContext(), eventLoop());
             return new UserspaceDatagramNetwork(device, host, ipv4Only, options, endpoint.portOwner());
         }
         if (new DeviceName(device).isLoopback()) {
@@ -183,7 +183,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private void connectTo(SocketAddress remote, SocketAddress local) throws IOException {
-        InetSocketAddress peer = checked(remote);
+        InetSocketAddress peer = requireResolved(remote);
         if (local != null) {
             doBind(local);
         } else {
@@ -264,7 +264,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
 
         @Override
-        public IOException sendRefused(int errno) {
+        public IOException sendFailure(int errno) {
             return SendRefusedException.of(errno);
         }
 

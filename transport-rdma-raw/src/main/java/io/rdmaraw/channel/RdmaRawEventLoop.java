@@ -91,13 +91,13 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
     }
 
     /** Adds a channel to the list. Called on the loop. */
-    void joined(AbstractRdmaRawChannel channel) {
+    void addChannel(AbstractRdmaRawChannel channel) {
         channel.loopIndex(channels.size());
         channels.add(channel);
     }
 
     /** Removes a channel from the list. Called on the loop. */
-    void left(AbstractRdmaRawChannel channel) {
+    void removeChannel(AbstractRdmaRawChannel channel) {
         AbstractRdmaRawChannel last = channels.removeLast();
         if (last != channel) {
             last.loopIndex(channel.loopIndex());

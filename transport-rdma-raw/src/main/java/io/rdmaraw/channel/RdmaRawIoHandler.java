@@ -64,7 +64,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final RdmaRawIoHandlerConfig config;
     private final NioLoop nio;
     private final NioRegistrations nioRegistrations;
-    private final LoopDescriptors descriptors = new LoopDescriptors(this::portsChanged);
+    private final LoopDescriptors descriptors = new LoopDescriptors(this::deviceQueuesChanged);
     private final LoopSleeper sleeper;
     private final SpinPolicy spinPolicy;
     private static final Map<String, List<RdmaRawMetric>> CHANNEL_KINDS = Map.of(
@@ -76,11 +76,11 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final LoopFailures failures = new LoopFailures();
     private final LoopStatistics statistics = new LoopStatistics(failures);
-    private IpContext hostView;
+    private IpContext ipContext;
     private TcpStack tcp;
     private final Set<Registration> registrations = new LinkedHashSet<>();
-    private final List<DeviceQueue> ports = new ArrayList<>();
-    private final LoopIteration turn = new LoopIteration();
+    private final List<DeviceQueue> deviceQueues = new ArrayList<>();
+    private final LoopIteration iteration = new LoopIteration();
     /** Time at which a loop that shuts down stops waiting for peers; 0 before the shutdown. */
     private long drainEndNanos;
     private boolean isClosing;
@@ -126,9 +126,9 @@ public final class RdmaRawIoHandler implements IoHandler {
     @Override
     public void initialize() {
         Thread thread = Thread.currentThread();
-        burstPool.ownedBy(thread);
-        for (DeviceQueue port : turn.queues()) {
-            port.queue().slots().ownedBy(thread);
+        burstPool.setOwner(thread);
+        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+            deviceQueue.frameQueue().slots().setOwner(thread);
         }
         useRegisteredMemory();
         RdmaRawMetrics.loopStarted(statistics, thread.getName(), statistics::name);
@@ -168,10 +168,11 @@ public final class RdmaRawIoHandler implements IoHandler {
      * had work.
      */
     private int serve(IoHandlerContext context) {
-        int served = turn.run();
+        int served = iteration.run();
         // A loop that is about to wait runs the selector while waiting. A loop under constant load never waits, so the
         // selector runs here at intervals.
-        if (nio.hasHandles() && (nio.holdsClosed() || served == 0 && !context.canBlock() || --nioCountdown <= 0)) {
+        if (nio.hasHandles() && (nio.hasCancelledHandles() || served == 0 && !context.canBlock()
+                || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL;
             served += nio.runNow(context);
         }
@@ -187,8 +188,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void dispatchAsyncEvents() {
-        for (DeviceQueue port : turn.queues()) {
-            port.device().dispatchAsyncEvents();
+        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+            deviceQueue.device().dispatchAsyncEvents();
         }
     }
 
@@ -202,25 +203,25 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (received > 0 || sleeper.isWoken() || !context.canBlock()) {
             sleeper.clearWoken();
         } else {
-            for (DeviceQueue port : turn.queues()) {
-                port.arm();
+            for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+                deviceQueue.arm();
             }
             // Frames that were received before the queues were armed raise no event.
-            received = turn.receive();
-            if (received == 0 && !turn.isNeeded()) {
+            received = iteration.receive();
+            if (received == 0 && !iteration.isNeeded()) {
                 sleep(context);
             }
         }
-        return received > 0 || turn.isNeeded() ? turn.run(received) : 0;
+        return received > 0 || iteration.isNeeded() ? iteration.run(received) : 0;
     }
 
     private void sleep(IoHandlerContext context) {
         long startNanos = System.nanoTime();
-        statistics.fallsAsleep(startNanos);
+        statistics.sleepStarted(startNanos);
         try {
-            sleeper.sleep(context, startNanos, turn.nextDeadlineNanos());
+            sleeper.sleep(context, startNanos, iteration.nextDeadlineNanos());
         } finally {
-            statistics.wakesUp();
+            statistics.sleepEnded();
         }
         if (sleeper.isAsyncReady()) {
             dispatchAsyncEvents();
@@ -228,33 +229,33 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (sleeper.isDescriptorReady()) {
             descriptorCountdown = 0;
         }
-        if (sleeper.isPortReady()) {
-            takeEvents();
+        if (sleeper.isCompletionReady()) {
+            pollCompletionEvents();
         }
     }
 
-    private void takeEvents() {
-        for (DeviceQueue port : turn.queues()) {
-            port.takeEvent();
+    private void pollCompletionEvents() {
+        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+            deviceQueue.pollCompletionEvent();
         }
     }
 
     private int spin(IoHandlerContext context) {
-        if (config.spinNanos() == 0 || turn.queues().length == 0 || !spinPolicy.isWorthwhile()) {
+        if (config.spinNanos() == 0 || iteration.deviceQueues().length == 0 || !spinPolicy.shouldSpin()) {
             return 0;
         }
         long startNanos = System.nanoTime();
         // Last time that was read. The statistics use it, so that no extra clock read delays a received frame.
         long nowNanos = startNanos;
-        long deadlineNanos = turn.nextDeadlineNanos();
+        long deadlineNanos = iteration.nextDeadlineNanos();
         int received;
         do {
             Thread.onSpinWait();
-            received = turn.receive();
-        } while (received == 0 && !turn.isNeeded() && !sleeper.isWoken() && context.canBlock()
+            received = iteration.receive();
+        } while (received == 0 && !iteration.isNeeded() && !sleeper.isWoken() && context.canBlock()
                 && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
         if (received > 0 || nowNanos - startNanos >= config.spinNanos()) {
-            spinPolicy.ended(received > 0, nowNanos - startNanos);
+            spinPolicy.spinEnded(received > 0, nowNanos - startNanos);
         }
         statistics.spins++;
         statistics.spinNanos += nowNanos - startNanos;
@@ -281,7 +282,7 @@ public final class RdmaRawIoHandler implements IoHandler {
                 throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
                         + " not supported");
             }
-            nioRegistrations.arrived(handle, statistics);
+            nioRegistrations.handleRegistered(handle, statistics);
             return nio.register(handle);
         }
         Registration registration = new Registration(handle);
@@ -294,12 +295,12 @@ public final class RdmaRawIoHandler implements IoHandler {
         return registrations.size();
     }
 
-    IpContext hostView() {
-        if (hostView == null) {
-            hostView = new IpContext(executor, config.maxUnresolvedPackets(), config.frameOrigin());
-            statistics.hostView(hostView);
+    IpContext ipContext() {
+        if (ipContext == null) {
+            ipContext = new IpContext(executor, config.maxUnresolvedPackets(), config.frameOrigin());
+            statistics.ipContext(ipContext);
         }
-        return hostView;
+        return ipContext;
     }
 
     /**
@@ -310,7 +311,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     TcpStack tcp() throws IOException {
         if (tcp == null) {
             tcp = TcpStackFactory.open(this, executor);
-            turn.tcp(tcp);
+            iteration.tcp(tcp);
         }
         return tcp;
     }
@@ -335,16 +336,16 @@ public final class RdmaRawIoHandler implements IoHandler {
      * @throws SocketException if the device cannot be opened or does not support raw packets; its cause is the
      *         {@link VerbsException}
      */
-    DeviceQueue port(String deviceName, int portNumber) throws SocketException {
-        for (DeviceQueue port : turn.queues()) {
-            if (port.portNumber() == portNumber && port.device().name().equals(deviceName)) {
-                return port;
+    DeviceQueue deviceQueue(String deviceName, int portNumber) throws SocketException {
+        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+            if (deviceQueue.portNumber() == portNumber && deviceQueue.device().name().equals(deviceName)) {
+                return deviceQueue;
             }
         }
         DeviceQueue opened = open(deviceName, portNumber);
-        ports.add(opened);
+        deviceQueues.add(opened);
         statistics.add(opened.statistics());
-        portsChanged();
+        deviceQueuesChanged();
         return opened;
     }
 
@@ -356,7 +357,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             device.checkPort(portNumber);
             channel = device.context().createCompletionChannel();
             return new DeviceQueue(device, portNumber, channel, executor, config.queueOptions(), CHANNEL_KINDS,
-                    failures::add, this::closeRemovedPort);
+                    failures::add, this::closeRemovedQueue);
         } catch (RuntimeException e) {
             if (channel != null) {
                 channel.close();
@@ -373,34 +374,35 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
-    private void closeRemovedPort(DeviceQueue port) {
-        if (tcp != null && tcp.port() == port) {
+    private void closeRemovedQueue(DeviceQueue deviceQueue) {
+        if (tcp != null && tcp.deviceQueue() == deviceQueue) {
             // Connections of recently closed channels end here too. The next use opens a new stack.
             tcp.close();
             tcp = null;
-            turn.tcp(null);
+            iteration.tcp(null);
         }
-        ports.remove(port);
-        statistics.remove(port.statistics());
-        portsChanged();
-        port.close();
+        deviceQueues.remove(deviceQueue);
+        statistics.remove(deviceQueue.statistics());
+        deviceQueuesChanged();
+        deviceQueue.close();
     }
 
     /** Selects the registered memory for buffers that are allocated on this thread: that of the queue opened last. */
     private void useRegisteredMemory() {
-        RdmaRawByteBufAllocator.useOnThisThread(ports.isEmpty() ? null
-                : ports.getLast().queue().slots().allocator());
+        RdmaRawByteBufAllocator.useOnThisThread(deviceQueues.isEmpty() ? null
+                : deviceQueues.getLast().frameQueue().slots().allocator());
     }
 
-    private void portsChanged() {
-        turn.queues(ports.toArray(DeviceQueue[]::new));
+    private void deviceQueuesChanged() {
+        iteration.deviceQueues(deviceQueues.toArray(DeviceQueue[]::new));
         useRegisteredMemory();
         watchDescriptors();
     }
 
     private void watchDescriptors() {
-        sleeper.watch(ports.stream().mapToInt(port -> port.device().context().asyncFd()).toArray(),
-                ports.stream().mapToInt(port -> port.completionChannel().fd()).toArray(), descriptors.fd());
+        sleeper.watch(deviceQueues.stream().mapToInt(deviceQueue -> deviceQueue.device().context().asyncFd()).toArray(),
+                deviceQueues.stream().mapToInt(deviceQueue -> deviceQueue.completionChannel().fd()).toArray(),
+                descriptors.fd());
     }
 
     @Override
@@ -425,7 +427,7 @@ public final class RdmaRawIoHandler implements IoHandler {
      */
     private void receiveBeforeClosing() {
         try {
-            for (int turns = 0; turns < MAX_TURNS_BEFORE_CLOSING && turn.run() > 0; turns++) {
+            for (int turns = 0; turns < MAX_TURNS_BEFORE_CLOSING && iteration.run() > 0; turns++) {
                 continue;
             }
         } catch (Throwable e) {
@@ -445,10 +447,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (drainEndNanos == 0) {
             drainEndNanos = System.nanoTime() + config.drainTimeoutNanos();
         }
-        while (tcp != null && tcp.isDelivering() && System.nanoTime() - drainEndNanos < 0) {
+        while (tcp != null && tcp.hasUndeliveredOrphans() && System.nanoTime() - drainEndNanos < 0) {
             int served = 0;
             try {
-                served = turn.run();
+                served = iteration.run();
                 tasks.run();
             } catch (Throwable e) {
                 failures.add(e);
@@ -468,26 +470,26 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (tcp != null) {
             tcp.close();
         }
-        for (DeviceQueue port : turn.queues()) {
-            statistics.remove(port.statistics());
-            closeWithoutStopping(port);
+        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+            statistics.remove(deviceQueue.statistics());
+            closeAndRecordFailure(deviceQueue);
         }
         RdmaRawMetrics.loopEnded(statistics);
         MetricsExporters.loopsChanged();
-        ports.clear();
-        portsChanged();
+        deviceQueues.clear();
+        deviceQueuesChanged();
         nio.destroy();
         sleeper.close();
         descriptors.close();
-        if (hostView != null) {
-            hostView.close();
+        if (ipContext != null) {
+            ipContext.close();
         }
     }
 
     /** Closes a queue and records a failure, so that the remaining queues are closed too. */
-    private void closeWithoutStopping(DeviceQueue port) {
+    private void closeAndRecordFailure(DeviceQueue deviceQueue) {
         try {
-            port.close();
+            deviceQueue.close();
         } catch (RuntimeException e) {
             failures.add(e);
         }

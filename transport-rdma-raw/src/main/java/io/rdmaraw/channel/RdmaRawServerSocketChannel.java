@@ -72,30 +72,30 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private EventLoopGroup portGroup;
     private RdmaRawIoHandlerConfig portConfig;
     /** Whether the channel has left a loop and joined no other. */
-    private volatile boolean away;
-    /** Connections that were accepted while the channel was {@link #away}. */
+    private volatile boolean offLoop;
+    /** Connections that were accepted while the channel was {@link #offLoop}. */
     private final Queue<Channel> acceptedOffLoop = new ConcurrentLinkedQueue<>();
     /** Number of connections in the backlog: accepted by a loop or the kernel, but not yet fired into the pipeline. */
-    private final AtomicInteger waiting = new AtomicInteger();
+    private final AtomicInteger backlogSize = new AtomicInteger();
     /** Whether the user reads. Read by the thread that accepts from the kernel. */
-    private volatile boolean reads;
+    private volatile boolean reading;
     /** Kernel listener on the same port, if the kernel has the same addresses. */
-    private volatile KernelListener kernel;
+    private volatile KernelListener kernelListener;
     /**
      * Descriptor of the kernel socket while another process accepts from it; otherwise -1. Used on the loop's thread
      * only.
      */
-    private int suspendedKernel = -1;
+    private int suspendedKernelFd = -1;
     /** Number of open connections that the kernel carries. */
     private final AtomicInteger kernelConnections = new AtomicInteger();
     /** The port as offered to a successor process; null if it is not offered. */
-    private TakeoverPort offered;
+    private TakeoverPort takeoverPort;
     /** Failure to keep the kernel socket from answering when the port was opened; null if that succeeded. */
     private volatile IOException kernelFilterFailure;
     /** Null before the first call of {@link #listen}. */
     private Boolean listensByDevice;
     /** Whether the first connection has determined which group serves the port. */
-    private volatile boolean decided;
+    private volatile boolean servingGroupDecided;
 
     /** Creates an open, unregistered channel. */
     public RdmaRawServerSocketChannel() {
@@ -154,57 +154,57 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (!isOpen()) {
             return false;
         }
-        if (waiting.incrementAndGet() <= config.getBacklog()) {
+        if (backlogSize.incrementAndGet() <= config.getBacklog()) {
             return true;
         }
-        waiting.decrementAndGet();
+        backlogSize.decrementAndGet();
         wakeKernelListener();
         return false;
     }
 
     private boolean hasBacklogRoom() {
-        return waiting.get() < config.getBacklog();
+        return backlogSize.get() < config.getBacklog();
     }
 
     /**
      * Returns whether a connection may be accepted from the kernel: the user reads and the backlog has a free place.
      */
     private boolean acceptsFromKernel() {
-        return reads && hasBacklogRoom();
+        return reading && hasBacklogRoom();
     }
 
     /** Releases the place of a connection that leaves the backlog. */
     void releaseBacklogSlot() {
-        waiting.decrementAndGet();
-        reads = inbox.isReadPending() || config.isAutoRead();
+        backlogSize.decrementAndGet();
+        reading = inbox.isReadPending() || config.isAutoRead();
         wakeKernelListener();
     }
 
     private void wakeKernelListener() {
-        KernelListener open = kernel;
-        if (open != null && acceptsFromKernel()) {
-            open.wakeup();
+        KernelListener listener = kernelListener;
+        if (listener != null && acceptsFromKernel()) {
+            listener.wakeup();
         }
     }
 
     /** Creates the channel of an accepted connection, which has a place in the backlog. Can be called on any loop. */
     void accepted(TcpTransport transport) {
-        onLoop(() -> makeChannel(transport), () -> transport.closeByChannel(true));
+        onLoop(() -> createChannel(transport), () -> transport.closeByChannel(true));
     }
 
     /**
      * Runs an action on the channel's loop. The channel may move while the task is queued, so the task checks the loop
      * again.
      */
-    private void onLoop(Runnable action, Runnable ended) {
+    private void onLoop(Runnable action, Runnable onLoopEnded) {
         if (eventLoop().inEventLoop()) {
             action.run();
         } else {
-            LoopTasks.executeOrElse(eventLoop(), () -> onLoop(action, ended), ended);
+            LoopTasks.executeOrElse(eventLoop(), () -> onLoop(action, onLoopEnded), onLoopEnded);
         }
     }
 
-    private void makeChannel(TcpTransport transport) {
+    private void createChannel(TcpTransport transport) {
         if (!isOpen()) {
             transport.closeByChannel(true);
             return;
@@ -213,9 +213,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void fire(Channel child) {
-        if (away) {
+        if (offLoop) {
             acceptedOffLoop.add(child);
-            if (!away) {
+            if (!offLoop) {
                 fireAcceptedOffLoop();
             }
         } else if (!eventLoop().inEventLoop()) {
@@ -234,15 +234,15 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     /** All loops of a group serve its ports; each needs a queue for it. */
     @Override
-    Future<?> prepareToJoin(RdmaRawIoHandler loop) throws IOException {
+    Future<?> prepareToJoin(RdmaRawIoHandler handler) throws IOException {
         // If bind is called directly after the registration, only this loop serves the port until the others are ready.
-        stacks = List.of(loop.tcp());
+        stacks = List.of(handler.tcp());
         EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
         if (!LoopGroups.isRdmaRaw(group) || config.isReusePort()) {
             return null;
         }
         Future<List<TcpStack>> made = LoopGroups.tcpStacks(group, eventLoop());
-        return made.addListener(done -> joinedBy(made.getNow()));
+        return made.addListener(done -> useStacks(made.getNow()));
     }
 
     /**
@@ -250,14 +250,14 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      *
      * @param all stacks of all loops; null if one could not be opened, which fails the registration
      */
-    private void joinedBy(List<TcpStack> all) {
+    private void useStacks(List<TcpStack> all) {
         if (all != null) {
             stacks = all;
         }
     }
 
     private static boolean isShareable(TcpStack stack) {
-        return stack.network().isSteered() && stack.port().device().rssFlows().isSupported();
+        return stack.network().isSteered() && stack.deviceQueue().device().rssFlows().isSupported();
     }
 
     /**
@@ -267,27 +267,27 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * with two groups, the loops of that group serve the port from then on. Each segment then arrives on the loop of
      * its connection and need not be forwarded.
      */
-    void connectionOn(EventLoop loop) {
-        if (decided) {
+    void onConnectionRegistered(EventLoop loop) {
+        if (servingGroupDecided) {
             return;
         }
-        decided = true;
+        servingGroupDecided = true;
         EventLoopGroup group = loop.parent();
         if (LoopGroups.isRdmaRaw(group)) {
-            onLoop(() -> follow(group), () -> { });
+            onLoop(() -> serveByGroup(group), () -> { });
         }
     }
 
-    private void follow(EventLoopGroup group) {
+    private void serveByGroup(EventLoopGroup group) {
         ListeningPort served = port;
-        if (served == null || away) {
+        if (served == null || offLoop) {
             // A server that the kernel alone serves has no port.
-            decided = !isOpen() || !Boolean.TRUE.equals(listensByDevice);
+            servingGroupDecided = !isOpen() || !Boolean.TRUE.equals(listensByDevice);
             return;
         }
         if (config.getAcceptGroup() != null || config.isReusePort() || !stacks.getFirst().network().isSteered()
                 || !LoopGroups.canServe(group, ioHandler().config())
-                || LoopGroups.size(group) > 1 && !stacks.getFirst().port().device().rssFlows().isSupported()) {
+                || LoopGroups.size(group) > 1 && !stacks.getFirst().deviceQueue().device().rssFlows().isSupported()) {
             return;
         }
         LoopGroups.tcpStacks(group, eventLoop()).addListener((Future<List<TcpStack>> made) -> {
@@ -301,13 +301,13 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     @Override
-    void joinLoop(RdmaRawIoHandler loop) {
+    void joinLoop(RdmaRawIoHandler handler) {
         hasJoinedLoop = true;
         if (port != null) {
-            movePort(loop);
+            movePort(handler);
         }
-        if (localAddress != null && port == null && kernel == null) {
-            decided = false;
+        if (localAddress != null && port == null && kernelListener == null) {
+            servingGroupDecided = false;
             try {
                 listen(localAddress);
             } catch (IOException e) {
@@ -315,18 +315,18 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             }
         }
         inbox.joinedLoop();
-        reads = inbox.isReadPending();
+        reading = inbox.isReadPending();
     }
 
     /**
      * Moves the open port to the loops of the channel's group. If the loops of the port cannot change, they keep it as
      * long as the group is the same. Otherwise the port is closed, and the caller opens it again.
      */
-    private void movePort(RdmaRawIoHandler loop) {
-        if (LoopGroups.areOfOneHost(portConfig, loop.config()) && !config.isReusePort()
+    private void movePort(RdmaRawIoHandler handler) {
+        if (LoopGroups.haveSameHost(portConfig, handler.config()) && !config.isReusePort()
                 && isShareable(stacks.getFirst())) {
-            decided = false;
-            port.serveBy(stacks);
+            servingGroupDecided = false;
+            port.onServerMoved(stacks);
         } else if (portGroup != eventLoop().parent()) {
             stopListening();
         }
@@ -335,8 +335,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** Keeps the port open, as a kernel socket does. New connections wait until the channel joins another loop. */
     @Override
     void leaveLoop() {
-        away = isOpen();
-        reads = false;
+        offLoop = isOpen();
+        reading = false;
         inbox.leaveLoop();
     }
 
@@ -345,9 +345,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (localAddress != null) {
             throw new BindException("the channel is bound already, to " + localAddress);
         }
-        localAddress = listen(checked(address));
+        localAddress = listen(requireResolved(address));
         if (listensByDevice) {
-            ioHandler().config().missingDeviceWarning().bound(localAddress);
+            ioHandler().config().missingDeviceWarning().warnIfUnnamed(localAddress);
         }
     }
 
@@ -357,23 +357,23 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             listensByDevice = requireIoHandler().config().listensByDevice(address);
         }
         if (!listensByDevice) {
-            kernel = new KernelListener(kernelServer, address, 0);
-            return new InetSocketAddress(address.getAddress(), kernel.port());
+            kernelListener = new KernelListener(kernelServer, address, 0);
+            return new InetSocketAddress(address.getAddress(), kernelListener.port());
         }
         TcpNetwork network = stacks.getFirst().network();
         Takeover takeover = ioHandler().config().takeoverOrNull();
         String device = ioHandler().config().device();
         InetSocketAddress wanted = address;
-        int claimed = -1;
+        int claimedFd = -1;
         if (takeover != null) {
             TakeoverPort.requireSharable(device, network, config.isReusePort());
-            claimed = takeover.claim(device, address);
+            claimedFd = takeover.claim(device, address);
         }
         if (network.isKernelServed()) {
-            kernel = claimed < 0
+            kernelListener = claimedFd < 0
                     ? new KernelListener(kernelServer, address, network.linkIndex())
-                    : takeKernel(takeover, claimed, address.getPort());
-            wanted = new InetSocketAddress(address.getAddress(), kernel.port());
+                    : adoptKernelSocket(takeover, claimedFd, address.getPort());
+            wanted = new InetSocketAddress(address.getAddress(), kernelListener.port());
         }
         try {
             kernelFilterFailure = null;
@@ -382,7 +382,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
             requireSilentKernelSocket();
             if (takeover != null) {
-                offered = takeover.offer(new OfferedServer(), device, port, claimed >= 0);
+                takeoverPort = takeover.offer(new TakeoverServer(), device, port, claimedFd >= 0);
             }
         } catch (IOException | RuntimeException e) {
             stopListening();
@@ -395,13 +395,13 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * Adopts the kernel socket of the previous process. That process continues to accept until this one serves:
      * connections accepted earlier would be lost if this process failed to start.
      */
-    private KernelListener takeKernel(Takeover takeover, int listening, int portNumber) throws IOException {
+    private KernelListener adoptKernelSocket(Takeover takeover, int listeningFd, int portNumber) throws IOException {
         try {
-            KernelListener made = new KernelListener(kernelServer, listening, portNumber, true);
-            takeover.whenServing(made::release);
-            return made;
+            KernelListener adopted = new KernelListener(kernelServer, listeningFd, portNumber, true);
+            takeover.whenServing(adopted::resume);
+            return adopted;
         } finally {
-            Libc.close(listening);
+            Libc.close(listeningFd);
         }
     }
 
@@ -414,9 +414,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (reason == null) {
             return;
         }
-        if (port.isSeenByKernel()) {
+        if (port.isVisibleToKernel()) {
             throw new BindException("port " + port.binding().port() + " is not served: the kernel sees what comes by "
-                    + stacks.getFirst().port().device().name() + ", and its socket of the port cannot be kept quiet: "
+                    + stacks.getFirst().deviceQueue().device().name()
+                    + ", and its socket of the port cannot be kept quiet: "
                     + reason.getMessage());
         }
         warnOfKernel(port.binding().port(), reason);
@@ -435,21 +436,21 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             throw new BindException("Address already in use: another server channel of this event loop listens on port "
                     + binding.port() + ". With SO_REUSEPORT, register each of them with another event loop");
         }
-        ListeningPort kept = ListeningPort.find(stacks.getFirst(), binding.flows());
-        if (kept == null || config.isReusePort() && kept.forwardToSharingServers()) {
+        ListeningPort existing = ListeningPort.find(stacks.getFirst(), binding.flows());
+        if (existing == null || config.isReusePort() && existing.forwardToSharingServers()) {
             return ListeningPort.open(binding, stacks, acceptor);
         }
         binding.close();
-        if (!kept.reopen(stacks, acceptor)) {
+        if (!existing.reopen(stacks, acceptor)) {
             throw new BindException("Address already in use: connections to port " + binding.port()
                     + " are open on loops of another group; close them first");
         }
-        return kept;
+        return existing;
     }
 
-    private void takeFromKernel(Channel child) {
+    private void acceptFromKernel(Channel child) {
         TcpStackStatistics counters = stacks.getFirst().counters();
-        boolean listens = kernel != null || suspendedKernel >= 0;
+        boolean listens = kernelListener != null || suspendedKernelFd >= 0;
         if (listens && isOpen()) {
             counters.kernelConnections++;
             kernelConnections.incrementAndGet();
@@ -457,31 +458,31 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             fire(child);
             return;
         }
-        waiting.decrementAndGet();
+        backlogSize.decrementAndGet();
         child.unsafe().closeForcibly();
     }
 
     private void closeKernel() {
-        KernelListener open = kernel;
-        if (open != null) {
-            kernel = null;
-            open.close();
+        KernelListener listener = kernelListener;
+        if (listener != null) {
+            kernelListener = null;
+            listener.close();
         }
-        if (suspendedKernel >= 0) {
-            Libc.close(suspendedKernel);
-            suspendedKernel = -1;
+        if (suspendedKernelFd >= 0) {
+            Libc.close(suspendedKernelFd);
+            suspendedKernelFd = -1;
         }
     }
 
     private void stopListening() {
-        if (offered != null) {
-            offered.withdraw();
-            offered = null;
+        if (takeoverPort != null) {
+            takeoverPort.withdraw();
+            takeoverPort = null;
         }
-        ListeningPort held = port;
-        if (held != null) {
+        ListeningPort oldPort = port;
+        if (oldPort != null) {
             port = null;
-            held.stopListening();
+            oldPort.stopListening();
         }
         closeKernel();
     }
@@ -491,7 +492,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         markClosed();
         stopListening();
         inbox.close();
-        away = false;
+        offLoop = false;
         for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {
             inbox.discard(child);
         }
@@ -501,7 +502,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     protected void doBeginRead() {
         if (isRegistered()) {
             inbox.beginRead();
-            reads = true;
+            reading = true;
             wakeKernelListener();
         } else {
             // Bind was called directly after the registration. Netty calls no handler before the registration is
@@ -515,17 +516,17 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (readsWhenRegistered) {
             readsWhenRegistered = false;
             inbox.beginRead();
-            reads = true;
+            reading = true;
             wakeKernelListener();
         }
-        away = false;
+        offLoop = false;
         fireAcceptedOffLoop();
     }
 
     @Override
     void stopReading() {
         inbox.stopReading();
-        reads = false;
+        reading = false;
     }
 
     @Override
@@ -551,7 +552,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public boolean mayAccept() {
+        public boolean reserveAcceptPlace() {
             return RdmaRawServerSocketChannel.this.mayAccept();
         }
 
@@ -592,18 +593,18 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public void filterKernelSocket(TcpNetwork.Steered steered) {
-            KernelListener open = kernel;
-            if (open == null) {
+        public void filterKernelSocket(TcpNetwork.SteeredAddresses steered) {
+            KernelListener listener = kernelListener;
+            if (listener == null) {
                 return;
             }
             try {
-                open.refuse(steered);
+                listener.refuse(steered);
             } catch (IOException e) {
                 if (port == null) {
                     kernelFilterFailure = e;
                 } else {
-                    warnOfKernel(open.port(), e);
+                    warnOfKernel(listener.port(), e);
                 }
             }
         }
@@ -639,9 +640,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         @Override
         public void accepted(Channel child) {
             // Counted on the listener's thread, because it checks the count before it accepts the next connection.
-            waiting.incrementAndGet();
-            reads = config.isAutoRead();
-            onLoop(() -> takeFromKernel(child), () -> child.unsafe().closeForcibly());
+            backlogSize.incrementAndGet();
+            reading = config.isAutoRead();
+            onLoop(() -> acceptFromKernel(child), () -> child.unsafe().closeForcibly());
         }
 
         @Override
@@ -668,40 +669,40 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     /** Connects the channel to its takeover. */
-    private final class OfferedServer implements TakeoverPort.Server {
+    private final class TakeoverServer implements TakeoverPort.Server {
         @Override
-        public void onLoop(Runnable action, Runnable ended) {
-            RdmaRawServerSocketChannel.this.onLoop(action, ended);
+        public void onLoop(Runnable action, Runnable onLoopEnded) {
+            RdmaRawServerSocketChannel.this.onLoop(action, onLoopEnded);
         }
 
         @Override
         public int kernelDescriptor() throws IOException {
-            KernelListener open = kernel;
-            if (open == null) {
+            KernelListener listener = kernelListener;
+            if (listener == null) {
                 throw new IOException("the server is closed");
             }
-            return open.duplicate();
+            return listener.duplicate();
         }
 
         @Override
         public void suspendKernel() throws IOException {
-            KernelListener open = kernel;
-            if (open != null) {
-                suspendedKernel = open.duplicate();
-                kernel = null;
-                open.close();
+            KernelListener listener = kernelListener;
+            if (listener != null) {
+                suspendedKernelFd = listener.duplicate();
+                kernelListener = null;
+                listener.close();
             }
         }
 
         @Override
         public void resumeKernel() throws IOException {
-            int listening = suspendedKernel;
-            if (listening >= 0) {
-                suspendedKernel = -1;
+            int listeningFd = suspendedKernelFd;
+            if (listeningFd >= 0) {
+                suspendedKernelFd = -1;
                 try {
-                    kernel = new KernelListener(kernelServer, listening, localAddress.getPort(), false);
+                    kernelListener = new KernelListener(kernelServer, listeningFd, localAddress.getPort(), false);
                 } finally {
-                    Libc.close(listening);
+                    Libc.close(listeningFd);
                 }
             }
         }

@@ -17,7 +17,7 @@ import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.TcpConnection;
-import io.rdmaraw.tcp.stack.ConnectionListener;
+import io.rdmaraw.tcp.stack.ConnectionOwner;
 import io.rdmaraw.tcp.stack.StreamTransport;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
@@ -56,7 +56,7 @@ import java.util.function.Consumer;
 public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implements SocketChannel {
     private static final int MAX_MESSAGES_PER_READ = 16;
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
-    private static final long MAX_ARRIVAL_MILLIS = 100;
+    private static final long ARRIVAL_TIMEOUT_MILLIS = 100;
 
     private final RdmaRawSocketChannelConfig config = new RdmaRawSocketChannelConfig(this);
     private final StreamInbox inbox = new StreamInbox(this);
@@ -70,7 +70,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private volatile InetSocketAddress remoteAddress;
     private InetSocketAddress requestedLocal;
     /** The port that {@code bind} has reserved, until the channel connects or closes; null if there is none. */
-    private TcpNetwork.Binding reserved;
+    private TcpNetwork.Binding reservedPort;
     private boolean hasJoinedLoop;
     /** Completes when an accepted connection arrives from its server's loop; null unless the registration waits. */
     private Promise<Void> arrival;
@@ -175,8 +175,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Stores a capture that has started. Called on the loop. */
-    void captured(ConnectionCapture begun) {
-        capture = begun;
+    void setCapture(ConnectionCapture startedCapture) {
+        capture = startedCapture;
     }
 
     /** Returns the connection; null before connect or accept. */
@@ -215,16 +215,16 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      * loop may block until the channel is registered, and the connection stays there until that handler returns.
      */
     @Override
-    Future<?> prepareToJoin(RdmaRawIoHandler loop) throws IOException {
+    Future<?> prepareToJoin(RdmaRawIoHandler handler) throws IOException {
         if (transport instanceof TcpTransport connection) {
             requireDevice(loop, connection.stack().port().device().name());
         }
         if (parent() == null || hasJoinedLoop || transport.loop() == eventLoop()) {
             return null;
         }
-        loopStack = loop.tcp();
+        loopStack = handler.tcp();
         Promise<Void> arrived = eventLoop().newPromise();
-        Future<?> timeout = eventLoop().schedule(() -> arrived.trySuccess(null), MAX_ARRIVAL_MILLIS,
+        Future<?> timeout = eventLoop().schedule(() -> arrived.trySuccess(null), ARRIVAL_TIMEOUT_MILLIS,
                 TimeUnit.MILLISECONDS);
         arrived.addListener(done -> timeout.cancel(false));
         arrival = arrived;
@@ -241,18 +241,18 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     @Override
-    void joinLoop(RdmaRawIoHandler loop) throws IOException {
+    void joinLoop(RdmaRawIoHandler handler) throws IOException {
         inbox.joinedLoop();
         ((StreamUnsafe) unsafe()).connector.joinLoop();
         hasJoinedLoop = true;
         if (transport != null) {
             if (arrival == null) {
-                loopStack = loop.tcp();
+                loopStack = handler.tcp();
                 transport.attach(connectionListener, loopStack);
             }
             arrival = null;
             if (parent() != null) {
-                parent().connectionOn(eventLoop());
+                parent().onConnectionRegistered(eventLoop());
             }
         }
     }
@@ -279,9 +279,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     protected void doBind(SocketAddress address) throws IOException {
         requireUnbound();
-        InetSocketAddress local = checked(address);
-        reserved = requireIoHandler().tcp().opener().reserve(local);
-        requestedLocal = new InetSocketAddress(local.getAddress(), reserved.port());
+        InetSocketAddress local = requireResolved(address);
+        reservedPort = requireIoHandler().tcp().opener().reserve(local);
+        requestedLocal = new InetSocketAddress(local.getAddress(), reservedPort.port());
         localAddress = requestedLocal;
     }
 
@@ -292,9 +292,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     private void releaseReservedPort() {
-        if (reserved != null) {
-            reserved.close();
-            reserved = null;
+        if (reservedPort != null) {
+            reservedPort.close();
+            reservedPort = null;
         }
     }
 
@@ -302,7 +302,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         loopStack = requireIoHandler().tcp();
         if (localOrNull != null) {
             requireUnbound();
-            requestedLocal = checked(localOrNull);
+            requestedLocal = requireResolved(localOrNull);
             loopStack.opener().checkLocal(requestedLocal);
             localAddress = requestedLocal;
         }
@@ -310,11 +310,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         int mark = config.mark();
         if (!ioHandler().config().connectsByDevice(remote)
                 || loopStack.opener().isForKernel(requestedLocal, remote, mark)) {
-            refuse(mark, remote);
+            rejectMark(mark, remote);
             KernelTransport opening = newKernelTransport(loopStack.counters());
             transport = opening;
             if (config.isTcpFastOpenConnect()) {
-                flushed();
+                flushEarlyData();
             }
             opening.connect(requestedLocal, remote);
         } else {
@@ -323,7 +323,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             // Cleared, because the requested address may have port 0. The actual port is read from the transport.
             localAddress = null;
             if (config.isTcpFastOpenConnect()) {
-                opening.openFast(flushed(), RdmaRawByteBufAllocator.DEFAULT);
+                opening.sendWithSyn(flushEarlyData(), RdmaRawByteBufAllocator.DEFAULT);
             }
         }
     }
@@ -333,7 +333,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Rejects a mark on a connection of the kernel. Its packets would be routed without the mark. */
-    private static void refuse(int mark, InetSocketAddress remote) throws IOException {
+    private static void rejectMark(int mark, InetSocketAddress remote) throws IOException {
         if (mark != 0) {
             throw new IOException("SO_MARK is " + mark + ", but the kernel has to carry the connection to "
                     + remote + ", and the JDK's sockets cannot be marked: have its route lead to the device's"
@@ -342,7 +342,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Flushes messages written before connecting. They are sent with the SYN or as soon as the connection is open. */
-    private ChannelOutboundBuffer flushed() {
+    private ChannelOutboundBuffer flushEarlyData() {
         ChannelOutboundBuffer written = unsafe().outboundBuffer();
         written.addFlush();
         return written;
@@ -419,13 +419,13 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (eventLoop().inEventLoop()) {
             shutdownInputNow(promise);
         } else {
-            onItsLoop(() -> shutdownInput(promise), promise);
+            executeOnLoop(() -> shutdownInput(promise), promise);
         }
         return promise;
     }
 
     /** Runs a task on the channel's loop. If the loop has ended, the channel is closed and the promise fails. */
-    private void onItsLoop(Runnable task, ChannelPromise promise) {
+    private void executeOnLoop(Runnable task, ChannelPromise promise) {
         LoopTasks.executeOrElse(eventLoop(), task, () -> promise.tryFailure(new ClosedChannelException()));
     }
 
@@ -477,7 +477,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (eventLoop().inEventLoop()) {
             shutdownOutputNow(promise);
         } else {
-            onItsLoop(() -> shutdownOutput(promise), promise);
+            executeOnLoop(() -> shutdownOutput(promise), promise);
         }
         return promise;
     }
@@ -598,7 +598,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Receives the transport's calls, so that these methods are not visible to users of the channel. */
-    private final class Listener implements ConnectionListener, KernelTransport.Owner {
+    private final class Listener implements ConnectionOwner, KernelTransport.Owner {
         @Override
         public void transportChanged() {
             RdmaRawSocketChannel.this.transportChanged();
@@ -615,8 +615,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
 
         @Override
-        public boolean sharesFlushes() {
-            return config.sharesFlushes();
+        public boolean coalescesFlushes() {
+            return config.coalescesFlushes();
         }
 
         @Override
@@ -655,7 +655,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
                 return;
             }
             try {
-                connect(checked(remote), local, promise);
+                connect(requireResolved(remote), local, promise);
             } catch (Throwable t) {
                 promise.tryFailure(annotateConnectException(t, remote));
                 closeIfClosed();

@@ -212,7 +212,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return mark;
     }
 
-    boolean sharesFlushes() {
+    boolean coalescesFlushes() {
         return sharedFlushes;
     }
 
@@ -333,7 +333,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
      * flight that fill the path without a queue. The next window is then ready when a window is acknowledged at once.
      */
     int sendBufferBytes(TcpConnection connection) {
-        return sendBufferBytes > 0 ? sendBufferBytes : sendBufferFor(connection.pathBytes());
+        return sendBufferBytes > 0 ? sendBufferBytes : sendBufferFor(connection.bandwidthDelayBytes());
     }
 
     static int sendBufferFor(int pathBytes) {

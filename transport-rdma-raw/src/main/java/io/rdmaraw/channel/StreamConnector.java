@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 /** A connection attempt of a channel: its promise, timeout and cancellation. Used on the loop's thread only. */
 final class StreamConnector {
     private final RdmaRawSocketChannel channel;
-    private final Runnable closing;
+    private final Runnable closeAction;
     private ChannelPromise promise;
     private InetSocketAddress remote;
     private int timeoutMillis;
@@ -26,7 +26,7 @@ final class StreamConnector {
 
     StreamConnector(RdmaRawSocketChannel channel, Runnable close) {
         this.channel = channel;
-        closing = close;
+        closeAction = close;
     }
 
     /**
@@ -58,7 +58,7 @@ final class StreamConnector {
         EventLoop loop = channel.eventLoop();
         if (loop.inEventLoop()) {
             end();
-            closing.run();
+            closeAction.run();
         } else {
             // The channel has moved to another loop. If that loop has ended, it has closed the channel.
             LoopTasks.executeOrElse(loop, this::cancelled, () -> { });
@@ -68,8 +68,8 @@ final class StreamConnector {
     /** Schedules the timeout on the channel's new loop. */
     void joinLoop() {
         if (promise != null && timeoutMillis > 0) {
-            long leftNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis) - (System.nanoTime() - beginNanos);
-            timeout = channel.eventLoop().schedule(this::timedOut, Math.max(0, leftNanos), TimeUnit.NANOSECONDS);
+            long remainingNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis) - (System.nanoTime() - beginNanos);
+            timeout = channel.eventLoop().schedule(this::timedOut, Math.max(0, remainingNanos), TimeUnit.NANOSECONDS);
         }
     }
 
@@ -98,7 +98,7 @@ final class StreamConnector {
         if (pending != null && pending.tryFailure(new ConnectTimeoutException("connection timed out after "
                 + timeoutMillis + " ms: " + remote))) {
             end();
-            closing.run();
+            closeAction.run();
         }
     }
 
@@ -115,7 +115,7 @@ final class StreamConnector {
         }
         if (!notified) {
             // The promise was cancelled, and the cancellation has not been handled yet.
-            closing.run();
+            closeAction.run();
         }
     }
 
@@ -124,7 +124,7 @@ final class StreamConnector {
         ChannelPromise pending = end();
         if (pending != null) {
             pending.tryFailure(StreamErrors.withAddress(cause, target));
-            closing.run();
+            closeAction.run();
         }
     }
 

@@ -5,7 +5,7 @@ import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
-import io.rdmaraw.tcp.stack.ReceivedPieces;
+import io.rdmaraw.tcp.stack.StreamReceiveQueue;
 import io.rdmaraw.tcp.stack.StreamTransport;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
 
@@ -22,7 +22,7 @@ final class StreamInbox {
     private boolean readPending;
     private boolean reading;
     private boolean scheduled;
-    private boolean finished;
+    private boolean inputFinished;
     private IOException failure;
     private volatile boolean shutdown;
     private boolean endReported;
@@ -42,7 +42,7 @@ final class StreamInbox {
             drop(transport);
         }
         if (transport.isPeerFinished()) {
-            finished = true;
+            inputFinished = true;
         }
         // As on Linux, a reset after the peer's FIN fails writes only; reads find the end of the stream.
         if (!endReported && !transport.isPeerFinished()) {
@@ -53,7 +53,7 @@ final class StreamInbox {
 
     private static void drop(StreamTransport transport) {
         if (!transport.received().isEmpty()) {
-            transport.read(transport.received().drop());
+            transport.reportRead(transport.received().drop());
         }
     }
 
@@ -82,7 +82,7 @@ final class StreamInbox {
         return transport != null && transport.isAttached();
     }
 
-    private void readScheduled() {
+    private void runScheduledRead() {
         if (!channel.isRegistered() || !channel.eventLoop().inEventLoop()) {
             // The channel has left this loop. Its state belongs to the new loop.
             return;
@@ -99,7 +99,7 @@ final class StreamInbox {
         boolean outer = transport.beginReading();
         reading = true;
         try {
-            ReceivedPieces received = transport.received();
+            StreamReceiveQueue received = transport.received();
             // Bytes that arrive while a handler writes are read in the next turn, so that other channels are served
             // first.
             while (readPending && !received.isEmpty() && channel.isOpen() && !transport.isReady()) {
@@ -136,30 +136,30 @@ final class StreamInbox {
 
     /** Fires messages up to the limit of the user's allocator between two {@code channelReadComplete}s. */
     @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
-    private void readOnce(StreamTransport transport, ReceivedPieces received) {
+    private void readOnce(StreamTransport transport, StreamReceiveQueue received) {
         RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
         handle.reset(channel.config());
         // Receive buffers are posted in advance and not allocated here. A size set by the user is respected.
-        boolean anySize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
-        boolean copies = channel.config().copiesReceived() && transport.lendsSlots();
+        boolean adaptiveSize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
+        boolean copiesPayload = channel.config().copiesReceived() && transport.receivesIntoSlots();
         TcpStackStatistics counters = channel.loopStack().counters();
         do {
             ByteBuf piece;
-            if (copies) {
-                piece = copied(received, handle);
+            if (copiesPayload) {
+                piece = copyForUser(received, handle);
                 counters.copiedForAllocator++;
             } else {
-                piece = anySize ? received.takeMerged(channel.alloc(), limitBytes(handle))
-                        : received.take(Math.max(1, handle.guess()));
+                piece = adaptiveSize ? received.pollMerged(channel.alloc(), limitBytes(handle))
+                        : received.poll(Math.max(1, handle.guess()));
             }
             int bytes = piece.readableBytes();
             readPending = false;
             try {
-                report(handle, bytes, copies);
+                report(handle, bytes, copiesPayload);
             } finally {
                 // Must precede the handler call: the handler may close the channel, and unread bytes would reset the
                 // connection.
-                transport.read(bytes);
+                transport.reportRead(bytes);
                 readFailed = false;
                 channel.pipeline().fireChannelRead(piece);
             }
@@ -185,14 +185,14 @@ final class StreamInbox {
 
     /** Copies received bytes into one buffer. The buffer has the allocator and size that a NIO channel would use. */
     @SuppressWarnings("deprecation") // as above
-    private ByteBuf copied(ReceivedPieces received, RecvByteBufAllocator.Handle handle) {
+    private ByteBuf copyForUser(StreamReceiveQueue received, RecvByteBufAllocator.Handle handle) {
         ByteBuf copy = handle.allocate(channel.alloc());
         try {
             copy.ensureWritable(1);
             handle.attemptedBytesRead(copy.writableBytes());
             while (copy.isWritable() && !received.isEmpty()) {
                 bytesLost = true;
-                ByteBuf piece = received.take(copy.writableBytes());
+                ByteBuf piece = received.poll(copy.writableBytes());
                 try {
                     copy.writeBytes(piece);
                 } finally {
@@ -208,7 +208,7 @@ final class StreamInbox {
     }
 
     private boolean hasEnd() {
-        return finished && !endReported || failure != null;
+        return inputFinished && !endReported || failure != null;
     }
 
     private void reportEnd() {
@@ -227,7 +227,7 @@ final class StreamInbox {
             } else {
                 closeChannel();
             }
-        } else if (finished && !endReported) {
+        } else if (inputFinished && !endReported) {
             reportFinished();
         }
     }
@@ -238,8 +238,8 @@ final class StreamInbox {
      */
     private void reportFinished() {
         readPending = false;
-        boolean again = shutdown;
-        if (again) {
+        boolean alreadyShutdown = shutdown;
+        if (alreadyShutdown) {
             endReported = true;
             if (!channel.config().isAllowHalfClosure()) {
                 // The user has shut down the input. NIO and epoll stop reading then, so they do not report an end.
@@ -249,7 +249,7 @@ final class StreamInbox {
             shutdown = channel.config().isAllowHalfClosure();
         }
         channel.pipeline().fireChannelReadComplete();
-        if (again) {
+        if (alreadyShutdown) {
             channel.pipeline().fireUserEventTriggered(ChannelInputShutdownReadComplete.INSTANCE);
         } else if (shutdown) {
             channel.pipeline().fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
@@ -262,7 +262,7 @@ final class StreamInbox {
     private void schedule() {
         if (!scheduled) {
             scheduled = true;
-            channel.eventLoop().execute(this::readScheduled);
+            channel.eventLoop().execute(this::runScheduledRead);
         }
     }
 
@@ -277,7 +277,7 @@ final class StreamInbox {
     /** Shuts down the input. Queued and later bytes are dropped. */
     void shutdown() {
         shutdown = true;
-        finished = true;
+        inputFinished = true;
         if (isAttached()) {
             channel.transport().shutdownInput();
             drop(channel.transport());

@@ -33,7 +33,7 @@ final class TcpStackFactory {
     static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) throws IOException {
         String device = handler.config().device();
         TcpNetwork network = networkOf(handler, device, (EventLoop) loop);
-        return new TcpStack(handler.port(device, PORT_NUMBER), network,
+        return new TcpStack(handler.deviceQueue(device, PORT_NUMBER), network,
                 handler.config().tcpOptions(), loop, new SecureRandom());
     }
 
@@ -42,9 +42,9 @@ final class TcpStackFactory {
         if (userspaceHost == null && new DeviceName(device).isLoopback()) {
             return new LoopbackTcpNetwork(device);
         }
-        IpContext hostView = handler.hostView();
-        return userspaceHost == null ? new SharedTcpNetwork(device, hostView, loop)
+        IpContext ipContext = handler.ipContext();
+        return userspaceHost == null ? new SharedTcpNetwork(device, ipContext, loop)
                 : new UserspaceTcpNetwork(device, UserspaceIpHost.join(device, userspaceHost,
-                        handler.port(device, PORT_NUMBER), hostView, loop), hostView, loop);
+                        handler.deviceQueue(device, PORT_NUMBER), ipContext, loop), ipContext, loop);
     }
 }

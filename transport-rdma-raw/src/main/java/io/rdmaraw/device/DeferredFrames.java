@@ -55,7 +55,7 @@ final class DeferredFrames {
     }
 
     /** Returns a frame. The reference passes to the caller. */
-    ByteBuf take(int index) {
+    ByteBuf remove(int index) {
         ByteBuf frame = frames[index];
         frames[index] = null;
         return frame;
@@ -68,7 +68,7 @@ final class DeferredFrames {
 
     void release() {
         for (int i = 0; i < size; i++) {
-            take(i).release();
+            remove(i).release();
         }
         clear();
     }

@@ -14,14 +14,14 @@ import java.util.function.LongSupplier;
 public final class DeviceEvents {
     private final String device;
     private final int port;
-    private long copiedBefore;
-    private boolean slow;
-    private long copiedAtStart;
+    private long lastCopiedFrames;
+    private boolean slowConsumer;
+    private long copiedFramesAtStart;
     /**
      * The current {@link FlightRecorderEvents.SlowConsumer} event, or null. The type is Object because JFR may
      * be missing.
      */
-    private Object slowEvent;
+    private Object slowConsumerEvent;
 
     public DeviceEvents(String device, int port) {
         this.device = device;
@@ -33,27 +33,27 @@ public final class DeviceEvents {
      *
      * @param copiedFrames number of frames copied out so far
      */
-    public void burst(long copiedFrames) {
-        if (copiedFrames != copiedBefore || slow) {
-            copying(copiedFrames);
+    public void onBurst(long copiedFrames) {
+        if (copiedFrames != lastCopiedFrames || slowConsumer) {
+            updateSlowConsumer(copiedFrames);
         }
     }
 
-    private void copying(long copiedFrames) {
-        boolean copied = copiedFrames != copiedBefore;
-        if (copied && !slow) {
-            slow = true;
-            copiedAtStart = copiedBefore;
+    private void updateSlowConsumer(long copiedFrames) {
+        boolean copied = copiedFrames != lastCopiedFrames;
+        if (copied && !slowConsumer) {
+            slowConsumer = true;
+            copiedFramesAtStart = lastCopiedFrames;
             if (MetricsExporters.HAS_FLIGHT_RECORDER) {
-                slowEvent = beginSlowConsumer();
+                slowConsumerEvent = beginSlowConsumer();
             }
         } else if (!copied) {
-            slow = false;
-            if (slowEvent != null) {
-                endSlowConsumer(copiedFrames - copiedAtStart);
+            slowConsumer = false;
+            if (slowConsumerEvent != null) {
+                endSlowConsumer(copiedFrames - copiedFramesAtStart);
             }
         }
-        copiedBefore = copiedFrames;
+        lastCopiedFrames = copiedFrames;
     }
 
     private static Object beginSlowConsumer() {
@@ -66,8 +66,8 @@ public final class DeviceEvents {
     }
 
     private void endSlowConsumer(long copiedFrames) {
-        FlightRecorderEvents.SlowConsumer event = (FlightRecorderEvents.SlowConsumer) slowEvent;
-        slowEvent = null;
+        FlightRecorderEvents.SlowConsumer event = (FlightRecorderEvents.SlowConsumer) slowConsumerEvent;
+        slowConsumerEvent = null;
         event.device = device;
         event.port = port;
         event.copiedFrames = copiedFrames;
@@ -75,7 +75,7 @@ public final class DeviceEvents {
     }
 
     /** Runs a recovery inside an event and returns its result, the number of lost frames. */
-    long recovery(LongSupplier recover) {
+    long recordRecovery(LongSupplier recover) {
         if (!MetricsExporters.HAS_FLIGHT_RECORDER) {
             return recover.getAsLong();
         }
@@ -94,19 +94,19 @@ public final class DeviceEvents {
      * @param made  the rules added; empty if the channel has detached
      * @param rules the number of rules of the queue after the change
      */
-    void flows(FrameReceiver channel, List<FlowSpec> made, int rules) {
+    void recordFlowChange(FrameReceiver receiver, List<FlowSpec> addedRules, int rules) {
         if (MetricsExporters.HAS_FLIGHT_RECORDER) {
-            commitFlows(channel, made, rules);
+            commitFlowChange(receiver, addedRules, rules);
         }
     }
 
-    private void commitFlows(FrameReceiver channel, List<FlowSpec> made, int rules) {
+    private void commitFlowChange(FrameReceiver receiver, List<FlowSpec> addedRules, int rules) {
         FlightRecorderEvents.FlowChange event = new FlightRecorderEvents.FlowChange();
         if (event.shouldCommit()) {
             event.device = device;
             event.port = port;
-            event.channel = channel.id();
-            event.made = made.isEmpty() ? "" : made.toString();
+            event.channel = receiver.id();
+            event.made = addedRules.isEmpty() ? "" : addedRules.toString();
             event.rules = rules;
             event.commit();
         }

@@ -33,33 +33,33 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * Maximum number of polls during a recovery; more than any completion queue can hold. If only a part of the
      * queue has failed, frames continue to arrive.
      */
-    private static final int MAX_LAST_BURSTS = 1024;
+    private static final int MAX_DRAIN_BURSTS = 1024;
     /** Number of bursts between two readings of the clock for the drop log. */
     private static final int BURSTS_PER_DROP_LOG = 4096;
 
     private final SharedDevice device;
     private final int portNumber;
-    private final FrameQueue queue;
+    private final FrameQueue frameQueue;
     private final CompletionChannel completionChannel;
     private final Executor loop;
     private final FrameLimits limits;
     private final ArrayDeque<FrameReceiver> waitingForRoom = new ArrayDeque<>();
     private final FlowTagTable tags;
-    private final Set<FrameReceiver> channels = new LinkedHashSet<>();
+    private final Set<FrameReceiver> receivers = new LinkedHashSet<>();
     private final Consumer<Throwable> failures;
     private final Consumer<DeviceQueue> onDeviceRemoved;
     private final List<Runnable> onClose = new ArrayList<>();
-    private final FrameDispatcher frames;
+    private final FrameDispatcher dispatcher;
     /**
      * Set during {@link #receive} and {@link #deliver}. Handlers that run in {@code deliver} may call either
      * again; the nested call does nothing.
      */
-    private boolean busy;
+    private boolean dispatching;
     /** Set when the device is gone. After that only {@link #close} may be called. */
-    private boolean gone;
+    private boolean removed;
     private final PortStatistics statistics;
     private final DeviceEvents events;
-    private final DropLog drops;
+    private final DropLog dropLog;
     private int dropLogCountdown = BURSTS_PER_DROP_LOG;
     private final QueueRecovery recovery;
 
@@ -73,14 +73,14 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         this.completionChannel = completionChannel;
         this.loop = loop;
         limits = FrameLimits.of(device, portNumber, options.slotBytes());
-        queue = FrameQueue.open(device, portNumber, completionChannel, options);
-        tags = new FlowTagTable(queue, device);
-        statistics = new PortStatistics(device, portNumber, queue.counters(), channelKinds);
-        frames = new FrameDispatcher(this, tags, channels, statistics, failures);
+        frameQueue = FrameQueue.open(device, portNumber, completionChannel, options);
+        tags = new FlowTagTable(frameQueue, device);
+        statistics = new PortStatistics(device, portNumber, frameQueue.counters(), channelKinds);
+        dispatcher = new FrameDispatcher(this, tags, receivers, statistics, failures);
         events = new DeviceEvents(device.name(), portNumber);
-        drops = new DropLog(device.name(), statistics, statistics::eachChannel, device.reportedReasons(), LOGGER::warn,
-                System.nanoTime());
-        recovery = new QueueRecovery(device.name() + " port " + portNumber, queue, tags, events, loop,
+        dropLog = new DropLog(device.name(), statistics, statistics::eachChannel, device.reportedReasons(),
+                LOGGER::warn, System.nanoTime());
+        recovery = new QueueRecovery(device.name() + " port " + portNumber, frameQueue, tags, events, loop,
                 recoveryOwner());
         device.addListener(this);
     }
@@ -93,8 +93,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         return portNumber;
     }
 
-    public FrameQueue queue() {
-        return queue;
+    public FrameQueue frameQueue() {
+        return frameQueue;
     }
 
     public FrameLimits limits() {
@@ -110,8 +110,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     }
 
     /** Attaches a channel with rules of this loop only; see {@link #attach(FrameReceiver, List, List)}. */
-    public void attach(FrameReceiver channel, List<FlowSpec> specs) {
-        attach(channel, specs, List.of());
+    public void attach(FrameReceiver receiver, List<FlowSpec> specs) {
+        attach(receiver, specs, List.of());
     }
 
     /**
@@ -122,8 +122,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * @param rss rules shared by several loops; each frame goes to one channel of one loop, and all frames of a
      *            flow to the same one until the loops of the rule change. See {@link RssFlows}
      */
-    public void attach(FrameReceiver channel, List<FlowSpec> own, List<FlowSpec> rss) {
-        attach(channel, own, rss, null);
+    public void attach(FrameReceiver receiver, List<FlowSpec> own, List<FlowSpec> rss) {
+        attach(receiver, own, rss, null);
     }
 
     /**
@@ -132,23 +132,23 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * @param ownerOrNull the owner of shared rules for which this loop is the first member; see
      *                    {@link RssFlows#join}
      */
-    public void attach(FrameReceiver channel, List<FlowSpec> own, List<FlowSpec> rss, Object ownerOrNull) {
-        channels.add(channel);
+    public void attach(FrameReceiver receiver, List<FlowSpec> own, List<FlowSpec> rss, Object ownerOrNull) {
+        receivers.add(receiver);
         try {
             for (FlowSpec spec : own) {
-                tags.attach(channel, spec);
+                tags.attach(receiver, spec);
             }
             for (FlowSpec spec : rss) {
-                tags.attachRss(channel, spec, ownerOrNull);
+                tags.attachRss(receiver, spec, ownerOrNull);
             }
         } catch (RuntimeException e) {
-            detach(channel);
+            detach(receiver);
             throw e;
         }
-        statistics.add(channel);
+        statistics.add(receiver);
         statistics.rules = tags.ruleCount();
         if (!own.isEmpty() || !rss.isEmpty()) {
-            events.flows(channel, own.isEmpty() ? rss : own, statistics.rules);
+            events.recordFlowChange(receiver, own.isEmpty() ? rss : own, statistics.rules);
         }
     }
 
@@ -157,15 +157,15 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         onClose.add(action);
     }
 
-    public void detach(FrameReceiver channel) {
-        channels.remove(channel);
+    public void detach(FrameReceiver receiver) {
+        receivers.remove(receiver);
         int rulesBefore = tags.ruleCount();
-        tags.detach(channel);
-        waitingForRoom.remove(channel);
-        statistics.remove(channel);
+        tags.detach(receiver);
+        waitingForRoom.remove(receiver);
+        statistics.remove(receiver);
         statistics.rules = tags.ruleCount();
         if (statistics.rules != rulesBefore) {
-            events.flows(channel, List.of(), statistics.rules);
+            events.recordFlowChange(receiver, List.of(), statistics.rules);
         }
     }
 
@@ -176,13 +176,13 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * @return false if the device cannot install the replacement rules; the channel then stays in the shared
      *         rules
      */
-    public boolean withdrawFromShared(FrameReceiver channel) {
-        return tags.withdrawFromShared(channel);
+    public boolean withdrawFromShared(FrameReceiver receiver) {
+        return tags.withdrawFromShared(receiver);
     }
 
     /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()} as soon as the send queue has room. */
-    public void awaitRoom(FrameReceiver channel) {
-        waitingForRoom.add(channel);
+    public void awaitRoom(FrameReceiver receiver) {
+        waitingForRoom.add(receiver);
     }
 
     /**
@@ -193,30 +193,30 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * @return the number of frames received
      */
     public int receive() {
-        if (gone || busy || !frames.hasRoomForBurst()) {
+        if (removed || dispatching || !dispatcher.hasRoomForBurst()) {
             return 0;
         }
-        busy = true;
+        dispatching = true;
         try {
-            int received = frames.receive(queue);
+            int received = dispatcher.receive(frameQueue);
             if (received > 0) {
                 statistics.burst(received);
-                events.burst(queue.counters().copiedOutFrames);
+                events.onBurst(frameQueue.counters().copiedOutFrames);
                 if (--dropLogCountdown <= 0) {
                     logDrops();
                 }
-            } else if (frames.isEmpty()) {
-                tags.queueEmpty();
+            } else if (dispatcher.isEmpty()) {
+                tags.onQueueEmpty();
             }
-            if (queue.inFlight() > 0) {
-                queue.reclaim();
+            if (frameQueue.inFlight() > 0) {
+                frameQueue.reclaim();
             }
             return received;
         } catch (VerbsException e) {
             failDevice(e);
             return 0;
         } finally {
-            busy = false;
+            dispatching = false;
         }
     }
 
@@ -227,16 +227,16 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * @return whether frames were waiting
      */
     public boolean deliver() {
-        if (gone || busy) {
+        if (removed || dispatching) {
             return false;
         }
-        busy = true;
+        dispatching = true;
         try {
-            boolean delivered = frames.deliver();
-            if (!waitingForRoom.isEmpty() && queue.sendRoom() > 0) {
-                resumeWaiting();
+            boolean delivered = dispatcher.deliver();
+            if (!waitingForRoom.isEmpty() && frameQueue.sendRoom() > 0) {
+                notifyRoomWaiters();
             }
-            if (queue.failed()) {
+            if (frameQueue.failed()) {
                 recovery.recover();
             }
             return delivered;
@@ -244,7 +244,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             failDevice(e);
             return false;
         } finally {
-            busy = false;
+            dispatching = false;
         }
     }
 
@@ -253,17 +253,18 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * for a waiting channel, or a failed queue. If so, the loop must not sleep.
      */
     public boolean needsDelivery() {
-        return !gone && (!frames.isEmpty() || !waitingForRoom.isEmpty() && queue.sendRoom() > 0 || queue.failed());
+        return !removed && (!dispatcher.isEmpty() || !waitingForRoom.isEmpty() && frameQueue.sendRoom() > 0
+                || frameQueue.failed());
     }
 
     /** Logs new reasons for drops. Called before the loop sleeps, and every {@link #BURSTS_PER_DROP_LOG} bursts. */
     private void logDrops() {
         dropLogCountdown = BURSTS_PER_DROP_LOG;
-        drops.poll(System.nanoTime());
+        dropLog.poll(System.nanoTime());
     }
 
-    private void resumeWaiting() {
-        for (int n = waitingForRoom.size(); n > 0 && queue.sendRoom() > 0; n--) {
+    private void notifyRoomWaiters() {
+        for (int n = waitingForRoom.size(); n > 0 && frameQueue.sendRoom() > 0; n--) {
             waitingForRoom.remove().sendQueueHasRoom();
         }
     }
@@ -276,15 +277,15 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     }
 
     private void deviceRemoved() {
-        if (gone) {
+        if (removed) {
             return;
         }
         drainRemaining();
-        gone = true;
+        removed = true;
         fireEvent(new QueueEvent(QueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
-                queue.inFlight()));
-        for (FrameReceiver channel : List.copyOf(channels)) {
-            channel.deviceRemoved();
+                frameQueue.inFlight()));
+        for (FrameReceiver receiver : List.copyOf(receivers)) {
+            receiver.deviceRemoved();
         }
         onDeviceRemoved.accept(this);
     }
@@ -308,7 +309,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             @Override
             public void recovered(long lostFrames) {
                 fireEvent(new QueueEvent(QueueEvent.Kind.RECOVERED, device.name(), portNumber, lostFrames));
-                resumeWaiting();
+                notifyRoomWaiters();
             }
 
             @Override
@@ -318,42 +319,42 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
             @Override
             public boolean isRemoved() {
-                return gone;
+                return removed;
             }
         };
     }
 
     /** Dispatches all received frames. A recovery discards completions that were not polled. */
     private void drainCompletions() {
-        boolean wasBusy = busy;
-        busy = true;
+        boolean wasDispatching = dispatching;
+        dispatching = true;
         try {
-            frames.deliver();
+            dispatcher.deliver();
             // Only an empty poll ends the loop: a burst may consist of error completions only.
-            long emptyBefore = queue.counters().emptyReceivePolls;
+            long emptyBefore = frameQueue.counters().emptyReceivePolls;
             int rounds = 0;
             do {
-                int received = frames.receive(queue);
+                int received = dispatcher.receive(frameQueue);
                 if (received > 0) {
                     statistics.burst(received);
-                    frames.deliver();
+                    dispatcher.deliver();
                 }
-                queue.reclaim();
-            } while (queue.counters().emptyReceivePolls == emptyBefore && ++rounds < MAX_LAST_BURSTS);
+                frameQueue.reclaim();
+            } while (frameQueue.counters().emptyReceivePolls == emptyBefore && ++rounds < MAX_DRAIN_BURSTS);
         } finally {
-            busy = wasBusy;
+            dispatching = wasDispatching;
         }
     }
 
     private void fireEvent(QueueEvent event) {
-        for (FrameReceiver channel : List.copyOf(channels)) {
-            channel.queueEvent(event);
+        for (FrameReceiver receiver : List.copyOf(receivers)) {
+            receiver.queueEvent(event);
         }
     }
 
     @Override
     public void onAsyncEvent(AsyncEvent event) {
-        FrameQueue.Resets resets = queue.resets();
+        FrameQueue.Resets resets = frameQueue.resets();
         // A loop that has terminated closes the queue. The loop that read the event must not fail.
         LoopTasks.executeOrElse(loop, () -> handleAsyncEvent(event, resets),
                 () -> LOGGER.debug("{} port {}: event dropped, because the loop has ended: {}", device.name(),
@@ -373,11 +374,11 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     }
 
     private void recoverFrom(AsyncEvent event, FrameQueue.Resets resets) {
-        if (gone) {
+        if (removed) {
             return;
         }
         try {
-            if (queue.noteFailure(event.sourceOrNull(), resets)) {
+            if (frameQueue.recordFailure(event.sourceOrNull(), resets)) {
                 recovery.recover();
             }
         } catch (VerbsException e) {
@@ -386,12 +387,12 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     }
 
     public void arm() {
-        if (gone) {
+        if (removed) {
             return;
         }
         logDrops();
         try {
-            queue.arm();
+            frameQueue.arm();
         } catch (VerbsException e) {
             failDevice(e);
         }
@@ -402,7 +403,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * sent the event. If the other queue has an event, too, the next sleep ends at once. That is rare, and
      * checking for it would cost a system call or two after nearly every sleep.
      */
-    public void takeEvent() {
+    public void pollCompletionEvent() {
         completionChannel.pollEvent();
     }
 
@@ -410,8 +411,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         device.removeListener(this);
         List.copyOf(onClose).forEach(Runnable::run);
         tags.close();
-        frames.close();
-        queue.close();
+        dispatcher.close();
+        frameQueue.close();
         completionChannel.close();
         device.release();
     }

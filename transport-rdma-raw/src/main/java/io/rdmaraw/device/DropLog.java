@@ -21,39 +21,39 @@ final class DropLog {
      * Minimum number of drops in a series. Fewer may be an accident. A client without an answer sends three
      * SYNs in three seconds.
      */
-    static final int SERIES = 3;
+    static final int MIN_SERIES_DROPS = 3;
     /** Maximum duration of a series. In a server that runs for months, single drops of each reason do occur. */
-    static final long SERIES_NANOS = TimeUnit.MINUTES.toNanos(1);
+    static final long MAX_SERIES_NANOS = TimeUnit.MINUTES.toNanos(1);
     /** Time without a line about a reason after one. A problem of today may have another cause than that of March. */
     static final long QUIET_NANOS = TimeUnit.HOURS.toNanos(1);
     static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** Maximum number of channels examined per turn, since a loop may have very many. */
-    static final int CHANNELS_PER_TURN = 64;
+    static final int CHANNELS_PER_POLL = 64;
 
     private final String deviceName;
     private final RdmaRawMetered port;
     private final Supplier<Iterator<RdmaRawMetered>> channels;
     private final ConcurrentMap<String, Long> reported;
-    private final Consumer<String> out;
+    private final Consumer<String> log;
     /** Current series of the objects that have dropped frames, by reason. Only reasons that may be logged now. */
     private final Map<RdmaRawMetered, Map<String, Series>> series = new WeakHashMap<>();
     private Iterator<RdmaRawMetered> nextChannels;
-    private long nextTurnNanos;
+    private long nextPollNanos;
 
     /** Drops in quick succession. */
     private static final class Series {
-        private long begunNanos;
-        private long countBefore;
+        private long startNanos;
+        private long startCount;
         private long lastCount;
 
         /** Updates the series and returns its number of drops. */
         long drops(long count, long nowNanos) {
-            if (count > lastCount && nowNanos - begunNanos > SERIES_NANOS) {
-                begunNanos = nowNanos;
-                countBefore = lastCount;
+            if (count > lastCount && nowNanos - startNanos > MAX_SERIES_NANOS) {
+                startNanos = nowNanos;
+                startCount = lastCount;
             }
             lastCount = count;
-            return count - countBefore;
+            return count - startCount;
         }
     }
 
@@ -61,35 +61,35 @@ final class DropLog {
      * @param port     the counters of frames that are dropped before they are assigned to a channel
      * @param channels iterates over the counters of the current channels
      * @param reported the reasons already logged and the time of the last line, shared by all queues of the device
-     * @param out      receives the log lines
+     * @param log      receives the log lines
      */
     DropLog(String deviceName, RdmaRawMetered port, Supplier<Iterator<RdmaRawMetered>> channels,
-            ConcurrentMap<String, Long> reported, Consumer<String> out, long nowNanos) {
+            ConcurrentMap<String, Long> reported, Consumer<String> log, long nowNanos) {
         this.deviceName = deviceName;
         this.port = port;
         this.channels = channels;
         this.reported = reported;
-        this.out = out;
-        nextTurnNanos = nowNanos + INTERVAL_NANOS;
+        this.log = log;
+        nextPollNanos = nowNanos + INTERVAL_NANOS;
     }
 
     /** Examines the counters, at most once per second. */
     void poll(long nowNanos) {
-        if (nowNanos - nextTurnNanos < 0) {
+        if (nowNanos - nextPollNanos < 0) {
             return;
         }
-        nextTurnNanos = nowNanos + INTERVAL_NANOS;
+        nextPollNanos = nowNanos + INTERVAL_NANOS;
         poll(port, nowNanos);
         if (nextChannels == null || !nextChannels.hasNext()) {
             nextChannels = channels.get();
         }
-        for (int i = 0; i < CHANNELS_PER_TURN && nextChannels.hasNext(); i++) {
+        for (int i = 0; i < CHANNELS_PER_POLL && nextChannels.hasNext(); i++) {
             poll(nextChannels.next(), nowNanos);
         }
     }
 
-    private void poll(RdmaRawMetered counted, long nowNanos) {
-        for (RdmaRawMetric metric : counted.metrics()) {
+    private void poll(RdmaRawMetered source, long nowNanos) {
+        for (RdmaRawMetric metric : source.metrics()) {
             String remedy = DropHints.of(metric.name());
             if (remedy == null) {
                 continue;
@@ -97,19 +97,19 @@ final class DropLog {
             Long lastNanos = reported.get(metric.name());
             boolean isLevel = metric.kind() == RdmaRawMetric.Kind.LEVEL;
             if (lastNanos != null && (isLevel || nowNanos - lastNanos < QUIET_NANOS)) {
-                forgetSeries(counted, metric.name());
+                forgetSeries(source, metric.name());
                 continue;
             }
-            long count = counted.value(metric);
-            boolean enough = count > 0 && (isLevel
-                    || seriesOf(counted, metric.name(), lastNanos == null ? 0 : count, nowNanos).drops(count, nowNanos)
-                    >= SERIES);
-            if (!enough) {
+            long count = source.value(metric);
+            boolean shouldReport = count > 0 && (isLevel
+                    || seriesOf(source, metric.name(), lastNanos == null ? 0 : count, nowNanos).drops(count, nowNanos)
+                    >= MIN_SERIES_DROPS);
+            if (!shouldReport) {
                 continue;
             }
-            forgetSeries(counted, metric.name());
+            forgetSeries(source, metric.name());
             if (markReported(metric.name(), lastNanos, nowNanos)) {
-                out.accept(deviceName + ": " + metric.name() + ", " + count + " times so far ("
+                log.accept(deviceName + ": " + metric.name() + ", " + count + " times so far ("
                         + metric.description() + "): " + remedy + ". It is "
                         + (isLevel ? "not logged again" : "logged at most once an hour")
                         + " for this device; ./rdma-raw top and the metrics count it");
@@ -123,23 +123,23 @@ final class DropLog {
                 : reported.replace(reason, lastNanosOrNull, nowNanos);
     }
 
-    private void forgetSeries(RdmaRawMetered counted, String reason) {
-        Map<String, Series> known = series.get(counted);
+    private void forgetSeries(RdmaRawMetered source, String reason) {
+        Map<String, Series> known = series.get(source);
         if (known != null) {
             known.remove(reason);
         }
     }
 
     /**
-     * @param countBefore drops that do not belong to a new series
+     * @param startCount drops that do not belong to a new series
      */
-    private Series seriesOf(RdmaRawMetered counted, String reason, long countBefore, long nowNanos) {
-        return series.computeIfAbsent(counted, any -> new HashMap<>()).computeIfAbsent(reason, any -> {
-            Series begins = new Series();
-            begins.begunNanos = nowNanos;
-            begins.countBefore = countBefore;
-            begins.lastCount = countBefore;
-            return begins;
+    private Series seriesOf(RdmaRawMetered source, String reason, long startCount, long nowNanos) {
+        return series.computeIfAbsent(source, any -> new HashMap<>()).computeIfAbsent(reason, any -> {
+            Series newSeries = new Series();
+            newSeries.startNanos = nowNanos;
+            newSeries.startCount = startCount;
+            newSeries.lastCount = startCount;
+            return newSeries;
         });
     }
 }

@@ -46,16 +46,16 @@ final class FlowTagTable {
         private Flow flow;
         private RssFlow rss;
         /** Copied on write: a handler may detach a channel while a burst is being dispatched. */
-        FrameReceiver[] channels = {};
+        FrameReceiver[] receivers = {};
         /** Whether there are channels and all of them only queue frames; see {@link FrameReceiver#queuesOnly}. */
         boolean queuesOnly;
         /** Whether the device also delivers VLAN-tagged frames, which do not belong to the rule. */
         final boolean dropsTagged;
 
-        private Entry(FlowSpec spec, int tag, boolean deviceTakesTagged) {
+        private Entry(FlowSpec spec, int tag, boolean deviceDeliversTagged) {
             this.spec = spec;
             this.tag = tag;
-            dropsTagged = deviceTakesTagged && spec.isUntaggedIp();
+            dropsTagged = deviceDeliversTagged && spec.isUntaggedIp();
         }
 
         /**
@@ -66,24 +66,24 @@ final class FlowTagTable {
             return rss != null;
         }
 
-        private boolean add(FrameReceiver channel) {
-            if (Arrays.asList(channels).contains(channel)) {
+        private boolean add(FrameReceiver receiver) {
+            if (Arrays.asList(receivers).contains(receiver)) {
                 return false;
             }
-            FrameReceiver[] grown = Arrays.copyOf(channels, channels.length + 1);
-            grown[grown.length - 1] = channel;
+            FrameReceiver[] grown = Arrays.copyOf(receivers, receivers.length + 1);
+            grown[grown.length - 1] = receiver;
             replace(grown);
             return true;
         }
 
-        private void remove(FrameReceiver channel) {
-            List<FrameReceiver> rest = new ArrayList<>(Arrays.asList(channels));
-            rest.remove(channel);
+        private void remove(FrameReceiver receiver) {
+            List<FrameReceiver> rest = new ArrayList<>(Arrays.asList(receivers));
+            rest.remove(receiver);
             replace(rest.toArray(FrameReceiver[]::new));
         }
 
         private void replace(FrameReceiver[] changed) {
-            channels = changed;
+            receivers = changed;
             queuesOnly = changed.length > 0 && Arrays.stream(changed).allMatch(FrameReceiver::queuesOnly);
         }
     }
@@ -102,7 +102,7 @@ final class FlowTagTable {
     /** Index 0 is for the special rule, since devices report tag 0 for frames of rules without a tag. */
     private Entry[] byTag = new Entry[8];
     private final IntObjectMap<Entry> byShareableTag = new IntObjectHashMap<>();
-    private final boolean deviceTakesTagged;
+    private final boolean deviceDeliversTagged;
     private Entry[] byRssTag = new Entry[0];
     /**
      * Tags of removed rules. They are not reused until no frame of the old rule can be left in the queue, unless no
@@ -112,12 +112,12 @@ final class FlowTagTable {
     /** All lower tags are in use or quarantined. */
     private int minFreeTag = 1;
     /** The rules of each channel, so that detaching one of many channels does not search all rules. */
-    private final Map<FrameReceiver, List<Entry>> byChannel = new IdentityHashMap<>();
+    private final Map<FrameReceiver, List<Entry>> byReceiver = new IdentityHashMap<>();
 
     FlowTagTable(FrameQueue queue, SharedDevice device) {
         this.queue = queue;
         this.device = device;
-        deviceTakesTagged = !new DeviceName(device.name()).isSoftware();
+        deviceDeliversTagged = !new DeviceName(device.name()).isSoftware();
     }
 
     /** Returns the rule with a tag, or null if no channel of this loop has it. */
@@ -133,19 +133,19 @@ final class FlowTagTable {
     }
 
     /** Installs a rule for a channel of this loop. */
-    void attach(FrameReceiver channel, FlowSpec spec) {
+    void attach(FrameReceiver receiver, FlowSpec spec) {
         Entry entry = bySpec.get(spec);
         if (entry == null) {
             spec.checkHostTraffic();
             entry = spec.isShareable() || spec.type() != FlowType.NORMAL ? attachByRule(spec) : attachByFreeTag(spec);
             bySpec.put(spec, entry);
         }
-        add(channel, entry);
+        add(receiver, entry);
     }
 
     private Entry attachByFreeTag(FlowSpec spec) {
         int tag = freeTag();
-        Entry entry = new Entry(spec, tag, deviceTakesTagged);
+        Entry entry = new Entry(spec, tag, deviceDeliversTagged);
         steer(entry);
         byTag[tag] = entry;
         minFreeTag = tag + 1;
@@ -153,15 +153,15 @@ final class FlowTagTable {
     }
 
     private Entry attachByRule(FlowSpec spec) {
-        boolean special = spec.type() != FlowType.NORMAL;
-        if (special && byTag[0] != null) {
+        boolean isSpecial = spec.type() != FlowType.NORMAL;
+        if (isSpecial && byTag[0] != null) {
             throw new IllegalArgumentException("the loop has the rule \"" + byTag[0].spec + "\", and devices cannot"
                     + " distinguish its frames from those of \"" + spec + "\": bind that channel on another loop");
         }
-        int tag = special ? 0 : shareableTag(spec);
-        Entry entry = new Entry(spec, tag, deviceTakesTagged);
+        int tag = isSpecial ? 0 : shareableTag(spec);
+        Entry entry = new Entry(spec, tag, deviceDeliversTagged);
         steer(entry);
-        if (special) {
+        if (isSpecial) {
             byTag[0] = entry;
         } else {
             byShareableTag.put(tag, entry);
@@ -179,27 +179,27 @@ final class FlowTagTable {
         return tag;
     }
 
-    private void add(FrameReceiver channel, Entry entry) {
-        if (entry.add(channel)) {
-            byChannel.computeIfAbsent(channel, made -> new ArrayList<>(1)).add(entry);
+    private void add(FrameReceiver receiver, Entry entry) {
+        if (entry.add(receiver)) {
+            byReceiver.computeIfAbsent(receiver, made -> new ArrayList<>(1)).add(entry);
         }
     }
 
     /** Joins a rule that several loops share; see {@link RssFlows#join}. */
-    void attachRss(FrameReceiver channel, FlowSpec spec, Object ownerOrNull) {
+    void attachRss(FrameReceiver receiver, FlowSpec spec, Object ownerOrNull) {
         Entry entry = rssBySpec.get(spec);
         if (entry == null || entry.rss.isWithdrawn()) {
             spec.checkHostTraffic();
-            entry = new Entry(spec, 0, deviceTakesTagged);
+            entry = new Entry(spec, 0, deviceDeliversTagged);
             setRss(entry, device.rssFlows().join(spec, queue, ownerOrNull));
             rssBySpec.put(spec, entry);
         }
-        add(channel, entry);
+        add(receiver, entry);
     }
 
     private void steer(Entry entry) {
-        boolean special = entry.spec.type() != FlowType.NORMAL;
-        entry.flow = queue.steer(special ? entry.spec : entry.spec.toBuilder().tag(entry.tag).build());
+        boolean isSpecial = entry.spec.type() != FlowType.NORMAL;
+        entry.flow = queue.steer(isSpecial ? entry.spec : entry.spec.toBuilder().tag(entry.tag).build());
         String problem = entry.flow.addressProblem();
         if (problem != null && device.reportedReasons().putIfAbsent(problem, System.nanoTime()) == null) {
             LOGGER.warn("{}: {}", device.name(), problem);
@@ -224,7 +224,7 @@ final class FlowTagTable {
         if (tag == RssFlows.FIRST_TAG) {
             // All tags are used or quarantined, because the queue was never found empty since. Reuse the
             // quarantined ones.
-            queueEmpty();
+            onQueueEmpty();
             return freeTag();
         }
         if (tag == byTag.length) {
@@ -234,23 +234,23 @@ final class FlowTagTable {
     }
 
     /** Called when the queue was empty: no frames of removed rules are left, so quarantined tags become free. */
-    void queueEmpty() {
+    void onQueueEmpty() {
         if (!quarantinedTags.isEmpty()) {
             minFreeTag = Math.min(minFreeTag, quarantinedTags.nextSetBit(0));
             quarantinedTags.clear();
         }
     }
 
-    void detach(FrameReceiver channel) {
-        List<Entry> left = byChannel.remove(channel);
-        if (left == null) {
+    void detach(FrameReceiver receiver) {
+        List<Entry> detached = byReceiver.remove(receiver);
+        if (detached == null) {
             return;
         }
-        for (Entry entry : left) {
-            if (entry.channels.length == 1) {
+        for (Entry entry : detached) {
+            if (entry.receivers.length == 1) {
                 remove(entry);
             } else {
-                entry.remove(channel);
+                entry.remove(receiver);
             }
         }
     }
@@ -262,13 +262,13 @@ final class FlowTagTable {
      * @return whether it was withdrawn from all its rules; false if the device cannot install the replacement
      *         rules
      */
-    boolean withdrawFromShared(FrameReceiver channel) {
-        boolean left = true;
-        for (Entry entry : byChannel.getOrDefault(channel, List.of())) {
-            left &= entry.isRss() && entry.channels.length == 1
+    boolean withdrawFromShared(FrameReceiver receiver) {
+        boolean withdrawn = true;
+        for (Entry entry : byReceiver.getOrDefault(receiver, List.of())) {
+            withdrawn &= entry.isRss() && entry.receivers.length == 1
                     && device.rssFlows().withdrawFromShared(entry.rss, queue);
         }
-        return left;
+        return withdrawn;
     }
 
     /** Returns the number of rules. */
@@ -307,7 +307,7 @@ final class FlowTagTable {
         }
     }
 
-    private void stopSteering(Entry entry) {
+    private void removeFromDevice(Entry entry) {
         if (entry.isRss()) {
             device.rssFlows().leave(entry.rss, queue);
         } else {
@@ -337,7 +337,7 @@ final class FlowTagTable {
         // Also leave rules that a server has opened but this loop has not joined yet. Otherwise these would be
         // lost for all loops.
         device.suspendRules(queue);
-        entries().forEach(this::stopSteering);
+        entries().forEach(this::removeFromDevice);
         action.run();
         device.resumeRules(queue);
         Set<Entry> entries = entries();
@@ -356,7 +356,7 @@ final class FlowTagTable {
         for (int attempt = 1; ; attempt++) {
             try {
                 if (entry.isRss()) {
-                    joinAgain(entry);
+                    rejoin(entry);
                 } else {
                     steer(entry);
                 }
@@ -370,8 +370,8 @@ final class FlowTagTable {
         }
     }
 
-    private void joinAgain(Entry entry) {
-        RssFlow joined = device.rssFlows().joinAgain(entry.rss, queue);
+    private void rejoin(Entry entry) {
+        RssFlow joined = device.rssFlows().rejoin(entry.rss, queue);
         // Null means that the server has withdrawn the rule in the meantime.
         if (joined != null) {
             setRss(entry, joined);
@@ -381,6 +381,6 @@ final class FlowTagTable {
     void close() {
         entries().forEach(this::remove);
         device.retire(queue);
-        byChannel.clear();
+        byReceiver.clear();
     }
 }

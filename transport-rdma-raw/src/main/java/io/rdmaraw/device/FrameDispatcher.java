@@ -22,13 +22,13 @@ final class FrameDispatcher {
     private final PortStatistics statistics;
     private final Consumer<Throwable> failures;
     private final ReceiveBurst burst = new ReceiveBurst();
-    private final DeferredFrames held = new DeferredFrames();
+    private final DeferredFrames deferred = new DeferredFrames();
     /** Index ranges of the burst that wait for {@link #deliver}, in order: first index and end index. */
-    private final int[] waitingFrom = new int[FrameQueue.BURST_FRAMES];
-    private final int[] waitingEnd = new int[FrameQueue.BURST_FRAMES];
-    private int waitingParts;
-    private final FrameReceiver[] inBurst = new FrameReceiver[FrameQueue.BURST_FRAMES];
-    private int inBurstCount;
+    private final int[] pendingFrom = new int[FrameQueue.BURST_FRAMES];
+    private final int[] pendingEnd = new int[FrameQueue.BURST_FRAMES];
+    private int pendingRanges;
+    private final FrameReceiver[] receiversInBurst = new FrameReceiver[FrameQueue.BURST_FRAMES];
+    private int receiversInBurstCount;
 
     /**
      * @param attached the receivers that have not detached
@@ -44,12 +44,12 @@ final class FrameDispatcher {
 
     /** Returns whether a burst can be received. The number of frames that wait for {@link #deliver} is limited. */
     boolean hasRoomForBurst() {
-        return held.hasRoomForBurst();
+        return deferred.hasRoomForBurst();
     }
 
     /** Returns whether no frame waits for {@link #deliver}. */
     boolean isEmpty() {
-        return waitingParts == 0 && held.size() == 0;
+        return pendingRanges == 0 && deferred.size() == 0;
     }
 
     /**
@@ -58,8 +58,8 @@ final class FrameDispatcher {
      * @return the number of frames received
      */
     int receive(FrameQueue queue) {
-        if (waitingParts > 0) {
-            holdWaiting();
+        if (pendingRanges > 0) {
+            deferPending();
         }
         int received = queue.receive(burst);
         int next = 0;
@@ -67,7 +67,7 @@ final class FrameDispatcher {
             FlowTagTable.Entry entry = tags.entry(burst.flowTag(next));
             int end = burst.endOfRun(next);
             if (entry == null || !entry.queuesOnly) {
-                addWaiting(next, end);
+                addPending(next, end);
             } else {
                 dispatch(next, end);
             }
@@ -77,23 +77,23 @@ final class FrameDispatcher {
         return received;
     }
 
-    private void addWaiting(int from, int end) {
-        if (waitingParts > 0 && waitingEnd[waitingParts - 1] == from) {
-            waitingEnd[waitingParts - 1] = end;
+    private void addPending(int from, int end) {
+        if (pendingRanges > 0 && pendingEnd[pendingRanges - 1] == from) {
+            pendingEnd[pendingRanges - 1] = end;
         } else {
-            waitingFrom[waitingParts] = from;
-            waitingEnd[waitingParts++] = end;
+            pendingFrom[pendingRanges] = from;
+            pendingEnd[pendingRanges++] = end;
         }
     }
 
     /** Moves waiting frames out of the burst, which is needed for other frames. */
-    private void holdWaiting() {
-        for (int part = 0; part < waitingParts; part++) {
-            for (int i = waitingFrom[part]; i < waitingEnd[part]; i++) {
-                held.add(burst, i);
+    private void deferPending() {
+        for (int range = 0; range < pendingRanges; range++) {
+            for (int i = pendingFrom[range]; i < pendingEnd[range]; i++) {
+                deferred.add(burst, i);
             }
         }
-        waitingParts = 0;
+        pendingRanges = 0;
     }
 
     /** Dispatches the waiting frames to receivers that run handlers. Returns whether there were any. */
@@ -101,37 +101,37 @@ final class FrameDispatcher {
         if (isEmpty()) {
             return false;
         }
-        if (held.size() > 0) {
+        if (deferred.size() > 0) {
             deliverDeferred();
         }
-        int parts = waitingParts;
-        waitingParts = 0;
-        for (int part = 0; part < parts; part++) {
-            dispatch(waitingFrom[part], waitingEnd[part]);
+        int ranges = pendingRanges;
+        pendingRanges = 0;
+        for (int range = 0; range < ranges; range++) {
+            dispatch(pendingFrom[range], pendingEnd[range]);
         }
         endBursts();
         return true;
     }
 
     private void deliverDeferred() {
-        int count = held.size();
+        int count = deferred.size();
         for (int i = 0; i < count; i++) {
-            ByteBuf frame = held.take(i);
-            FlowTagTable.Entry entry = tags.entry(held.flowTag(i));
+            ByteBuf frame = deferred.remove(i);
+            FlowTagTable.Entry entry = tags.entry(deferred.flowTag(i));
             try {
-                entry = entry != null ? entry : joinedBy(held.flowTag(i));
-                dispatchFrame(entry, frame, held.checksumVerified(i), held.vlanTagged(i));
+                entry = entry != null ? entry : joinSharedRule(deferred.flowTag(i));
+                dispatchFrame(entry, frame, deferred.checksumVerified(i), deferred.vlanTagged(i));
             } catch (Throwable e) {
                 failures.accept(e);
                 if (entry == null) {
                     statistics.unmatchedFrames++;
                     frame.release();
                 } else {
-                    List.of(entry.channels).forEach(this::addInBurst);
+                    List.of(entry.receivers).forEach(this::addInBurst);
                 }
             }
         }
-        held.clear();
+        deferred.clear();
         endBursts();
     }
 
@@ -147,7 +147,7 @@ final class FrameDispatcher {
                 while (next < end) {
                     FlowTagTable.Entry entry = tags.entry(burst.flowTag(next));
                     if (entry == null) {
-                        entry = joinedBy(burst.flowTag(next));
+                        entry = joinSharedRule(burst.flowTag(next));
                     }
                     int runEnd = dispatchRun(entry, next, end);
                     if (runEnd == next) {
@@ -172,7 +172,7 @@ final class FrameDispatcher {
         }
         FlowTagTable.Entry entry = tags.entry(burst.flowTag(end - 1));
         if (entry != null) {
-            List.of(entry.channels).forEach(this::addInBurst);
+            List.of(entry.receivers).forEach(this::addInBurst);
         }
         return end;
     }
@@ -181,18 +181,18 @@ final class FrameDispatcher {
      * Lets the owner of a shared rule join this loop to it. A frame of the rule may arrive before the task that
      * joins the loop.
      */
-    private FlowTagTable.Entry joinedBy(int tag) {
+    private FlowTagTable.Entry joinSharedRule(int tag) {
         RssFlow flow = tag < RssFlows.FIRST_TAG ? null : deviceQueue.device().rssFlows().find(tag);
         if (flow == null || !(flow.ownerOrNull() instanceof RssFlowOwner owner)) {
             return null;
         }
-        owner.joinBy(deviceQueue);
+        owner.joinRule(deviceQueue);
         return tags.entry(tag);
     }
 
     /** Passes consecutive frames of one receiver to it at once; returns the index after the last frame taken. */
     private int dispatchRun(FlowTagTable.Entry entry, int from, int end) {
-        if (entry == null || entry.channels.length != 1) {
+        if (entry == null || entry.receivers.length != 1) {
             return from;
         }
         int runEnd = Math.min(burst.endOfRun(from), end);
@@ -202,7 +202,7 @@ final class FrameDispatcher {
                 return from;
             }
         }
-        FrameReceiver receiver = entry.channels[0];
+        FrameReceiver receiver = entry.receivers[0];
         boolean first = !receiver.isInBurst();
         int taken = receiver.receiveRun(burst, from, runEnd);
         if (first && receiver.isInBurst()) {
@@ -228,7 +228,7 @@ final class FrameDispatcher {
             frame.release();
             return;
         }
-        FrameReceiver[] receivers = entry.channels;
+        FrameReceiver[] receivers = entry.receivers;
         if (receivers.length > 1 && entry.isRss()) {
             deliverTo(receivers[FlowHash.choose(frame, receivers.length)], frame, checksumVerified);
             return;
@@ -261,29 +261,29 @@ final class FrameDispatcher {
 
     /** Registers a receiver for {@link #endBursts}. */
     private void addInBurst(FrameReceiver receiver) {
-        if (inBurstCount == inBurst.length) {
+        if (receiversInBurstCount == receiversInBurst.length) {
             receiver.endBurst();
             return;
         }
-        inBurst[inBurstCount++] = receiver;
+        receiversInBurst[receiversInBurstCount++] = receiver;
     }
 
     private void endBursts() {
-        for (int i = 0; i < inBurstCount; i++) {
-            FrameReceiver receiver = inBurst[i];
-            inBurst[i] = null;
+        for (int i = 0; i < receiversInBurstCount; i++) {
+            FrameReceiver receiver = receiversInBurst[i];
+            receiversInBurst[i] = null;
             try {
                 receiver.endBurst();
             } catch (Throwable e) {
                 failures.accept(e);
             }
         }
-        inBurstCount = 0;
+        receiversInBurstCount = 0;
     }
 
     /** Releases the waiting frames. */
     void close() {
-        holdWaiting();
-        held.release();
+        deferPending();
+        deferred.release();
     }
 }

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 /** Recovers a failed queue at a limited rate. Used on the loop's thread only. */
 final class QueueRecovery {
     /** Maximum number of rules to remove during a reset. Each costs two device commands, which block the loop. */
-    private static final int MAX_RULES_TAKEN_AWAY = 64;
+    private static final int MAX_RULES_REMOVED = 64;
     /**
      * Number of consecutive failures after which the device is considered failed. A failure may be temporary,
      * for example if the kernel is short of memory.
@@ -46,11 +46,11 @@ final class QueueRecovery {
     private final DeviceEvents events;
     private final Executor loop;
     private final Owner owner;
-    private final RecoveryRateLimiter pace = new RecoveryRateLimiter(System.nanoTime());
+    private final RecoveryRateLimiter rateLimiter = new RecoveryRateLimiter(System.nanoTime());
     /** Set while a recovery is scheduled, because of the rate limit or a failed attempt. */
     private boolean pending;
     /** Set while a recovery is incomplete. Rules may be missing, and possibly queues. */
-    private boolean unfinished;
+    private boolean incomplete;
     private int failures;
     private long lostBefore;
 
@@ -68,7 +68,7 @@ final class QueueRecovery {
         if (pending) {
             return;
         }
-        long waitNanos = pace.take(System.nanoTime());
+        long waitNanos = rateLimiter.acquire(System.nanoTime());
         if (waitNanos > 0) {
             pending = true;
             recoverLater(waitNanos);
@@ -76,7 +76,7 @@ final class QueueRecovery {
         }
         long lost;
         try {
-            lost = events.recovery(this::recoverQueue);
+            lost = events.recordRecovery(this::recoverQueue);
         } catch (VerbsException e) {
             if (++failures == MAX_FAILURES) {
                 throw e;
@@ -87,7 +87,7 @@ final class QueueRecovery {
             return;
         }
         failures = 0;
-        String report = pace.report(System.nanoTime(), lost);
+        String report = rateLimiter.report(System.nanoTime(), lost);
         if (report != null) {
             LOGGER.warn("{}: {}", name, report);
         }
@@ -113,14 +113,14 @@ final class QueueRecovery {
     }
 
     private long recoverQueue() {
-        boolean again = unfinished;
-        if (!again) {
+        boolean resuming = incomplete;
+        if (!resuming) {
             lostBefore = queue.counters().lostInFlightFrames;
         }
-        unfinished = true;
-        if (again) {
+        incomplete = true;
+        if (resuming) {
             tags.rebuild(this::recoverIfFailed);
-        } else if (!queue.needsNewQueues() && queue.resetLosesFrames() && tags.ruleCount() <= MAX_RULES_TAKEN_AWAY) {
+        } else if (!queue.needsNewQueues() && queue.resetLosesFrames() && tags.ruleCount() <= MAX_RULES_REMOVED) {
             // If the reset is refused, the rules are installed after the queues have been replaced.
             tags.rebuild(this::recoverUntilStarted);
         } else if (!queue.needsNewQueues()) {
@@ -130,7 +130,7 @@ final class QueueRecovery {
         while (queue.needsNewQueues()) {
             tags.rebuild(this::recoverUntilStarted);
         }
-        unfinished = false;
+        incomplete = false;
         return queue.counters().lostInFlightFrames - lostBefore;
     }
 

@@ -24,8 +24,8 @@ public final class RecoveryRateLimiter {
     }
 
     /** Returns the time to wait before the next recovery, in nanoseconds; 0 permits one now and counts it. */
-    long take(long nowNanos) {
-        return bucket.take(nowNanos);
+    long acquire(long nowNanos) {
+        return bucket.acquire(nowNanos);
     }
 
     /** Counts a recovery and returns a log line, or null if the last line is too recent. */

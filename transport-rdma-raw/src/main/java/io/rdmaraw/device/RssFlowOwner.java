@@ -6,5 +6,5 @@ package io.rdmaraw.device;
  */
 public interface RssFlowOwner {
     /** Called on a loop that has received a frame of the rule. The loop may already have joined. */
-    void joinBy(DeviceQueue queue);
+    void joinRule(DeviceQueue deviceQueue);
 }

@@ -44,12 +44,12 @@ public final class NativeLibrary {
             if (path != null) {
                 return loadNamed(name, Path.of(path).toAbsolutePath());
             }
-            List<URL> places = places(name, architecture());
-            if (places.isEmpty()) {
+            List<URL> locations = locations(name, architecture());
+            if (locations.isEmpty()) {
                 throw new UnsatisfiedLinkError(missing(name));
             }
-            try (var in = places.getFirst().openStream()) {
-                return loadCopy(name, places.getFirst().toString(), in.readAllBytes());
+            try (var in = locations.getFirst().openStream()) {
+                return loadCopy(name, locations.getFirst().toString(), in.readAllBytes());
             }
         } catch (IOException e) {
             throw linkError("cannot read the library " + name + ": " + e.getMessage(), e);
@@ -63,7 +63,7 @@ public final class NativeLibrary {
     public static String candidatesOf(String name) {
         String path = System.getProperty(property(name));
         try {
-            return path != null ? path : String.join(", ", places(name, architecture()).stream()
+            return path != null ? path : String.join(", ", locations(name, architecture()).stream()
                     .map(URL::toString).toList());
         } catch (IOException e) {
             return e.toString();
@@ -74,8 +74,8 @@ public final class NativeLibrary {
         return "io.rdmaraw." + name + ".path";
     }
 
-    private static List<URL> places(String name, String architecture) throws IOException {
-        return TransportVersion.places(NativeLibrary.class.getClassLoader(), resource(name, architecture));
+    private static List<URL> locations(String name, String architecture) throws IOException {
+        return TransportVersion.locations(NativeLibrary.class.getClassLoader(), resource(name, architecture));
     }
 
     static String resource(String name, String architecture) {
@@ -90,7 +90,7 @@ public final class NativeLibrary {
             return nothing + ", and there is no artifact for this processor: build the library on it" + orFile;
         }
         for (String other : ARCHITECTURES) {
-            if (!other.equals(architecture) && !places(name, other).isEmpty()) {
+            if (!other.equals(architecture) && !locations(name, other).isEmpty()) {
                 nothing += ", which has that for linux-" + other + " alone";
             }
         }
@@ -117,26 +117,26 @@ public final class NativeLibrary {
      */
     private static SymbolLookup loadCopy(String name, String origin, byte[] library) {
         requireCompatible(name, origin, library);
-        String whyNoFile;
+        String fileFailure;
         try {
             return loadFromDirectory(name, library);
         } catch (IOException | UnsatisfiedLinkError e) {
-            whyNoFile = e instanceof IOException ? e.toString() : e.getMessage();
+            fileFailure = e instanceof IOException ? e.toString() : e.getMessage();
         }
         try {
             return load(MemoryFile.create("lib" + name, library).toString());
         } catch (IOException e) {
-            throw nowhere(name, whyNoFile, e);
+            throw notLoadable(name, fileFailure, e);
         } catch (UnsatisfiedLinkError e) {
             UnsatisfiedLinkError known = withRemedy(name, origin, e);
-            throw known == e ? nowhere(name, whyNoFile, e) : known;
+            throw known == e ? notLoadable(name, fileFailure, e) : known;
         }
     }
 
-    private static UnsatisfiedLinkError nowhere(String name, String whyNoFile, Throwable whyNotInMemory) {
+    private static UnsatisfiedLinkError notLoadable(String name, String fileFailure, Throwable memoryFailure) {
         return linkError("the library can be run neither from " + System.getProperty("java.io.tmpdir") + " ("
-                + whyNoFile + ") nor from memory (" + whyNotInMemory.getMessage() + "): name another directory by"
-                + " -Djava.io.tmpdir, or a file with the library by -D" + property(name), whyNotInMemory);
+                + fileFailure + ") nor from memory (" + memoryFailure.getMessage() + "): name another directory by"
+                + " -Djava.io.tmpdir, or a file with the library by -D" + property(name), memoryFailure);
     }
 
     private static void requireCompatible(String name, String origin, byte[] library) {

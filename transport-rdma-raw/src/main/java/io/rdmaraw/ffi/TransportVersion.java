@@ -33,9 +33,9 @@ public final class TransportVersion {
         Map<String, String> versions = new LinkedHashMap<>();
         try {
             String resource = TransportVersion.class.getPackageName().replace('.', '/') + "/" + RESOURCE;
-            for (URL place : places(TransportVersion.class.getClassLoader(), resource)) {
-                String url = place.toString();
-                versions.put(url.substring(0, url.length() - resource.length()), read(place));
+            for (URL location : locations(TransportVersion.class.getClassLoader(), resource)) {
+                String url = location.toString();
+                versions.put(url.substring(0, url.length() - resource.length()), read(location));
             }
         } catch (IOException e) {
             return null;
@@ -43,7 +43,7 @@ public final class TransportVersion {
         return versions.values().stream().distinct().count() > 1 ? versions : null;
     }
 
-    static List<URL> places(ClassLoader loader, String resource) throws IOException {
+    static List<URL> locations(ClassLoader loader, String resource) throws IOException {
         return Collections.list(loader.getResources(resource));
     }
 

@@ -27,7 +27,7 @@ public record BoundPort(int protocol, long id, IpAddress local, boolean dualStac
     private static final int IN_USE_SCORE = 4;
 
     /** Returns whether the port accepts packets of an IP version. */
-    public boolean takesVersion(int ipVersion) {
+    public boolean acceptsVersion(int ipVersion) {
         return local.isAny() && dualStack || local.version() == ipVersion;
     }
 
@@ -37,7 +37,8 @@ public record BoundPort(int protocol, long id, IpAddress local, boolean dualStac
     }
 
     boolean overlaps(BoundPort other) {
-        boolean commonVersion = takesVersion(4) && other.takesVersion(4) || takesVersion(6) && other.takesVersion(6);
+        boolean commonVersion = acceptsVersion(4) && other.acceptsVersion(4)
+                || acceptsVersion(6) && other.acceptsVersion(6);
         return commonVersion && (local.isAny() || other.local.isAny() || local.equals(other.local));
     }
 
@@ -47,7 +48,7 @@ public record BoundPort(int protocol, long id, IpAddress local, boolean dualStac
      */
     int score(IpAddress source, int sourcePort, IpAddress destination) {
         boolean any = local.isAny();
-        if (any ? !takesVersion(destination.version()) : !local.equals(destination)) {
+        if (any ? !acceptsVersion(destination.version()) : !local.equals(destination)) {
             return -1;
         }
         boolean connected = remoteOrNull != null;

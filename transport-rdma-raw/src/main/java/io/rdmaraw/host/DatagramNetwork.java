@@ -38,7 +38,7 @@ public interface DatagramNetwork {
      * Moves the network to a loop. The next hops and path MTUs of that loop are used from now on, and paths found
      * earlier must not be used any more. Must be called before paths are resolved on the loop.
      */
-    default void moveTo(IpContext hostView, ScheduledExecutorService loop) {
+    default void moveTo(IpContext ipContext, ScheduledExecutorService loop) {
     }
 
     /**

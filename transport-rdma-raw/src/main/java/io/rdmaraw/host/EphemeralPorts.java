@@ -25,7 +25,7 @@ import java.util.concurrent.TimeUnit;
 final class EphemeralPorts {
     private static final Map<String, EphemeralPorts> BY_NAMESPACE = new HashMap<>();
     /** Pause after the kernel had no free port. Each such failure costs a search of its whole port range. */
-    private static final long REFUSED_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long EXHAUSTED_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     /** A port that is reserved against other programs, and the action that releases it. */
     record Reservation(int port, Runnable releaseAction) {
@@ -47,22 +47,22 @@ final class EphemeralPorts {
     }
 
     /** A reserved port and the peers it is connected to. */
-    private static final class Shared {
+    private static final class SharedPort {
         private final Reservation reservation;
         private final Set<Peer> peers = new HashSet<>(2);
         private int index;
 
-        Shared(Reservation reservation) {
+        SharedPort(Reservation reservation) {
             this.reservation = reservation;
         }
     }
 
     /** The ports of one local address that connections may share. */
     private static final class Pool {
-        private final List<Shared> ports = new ArrayList<>();
+        private final List<SharedPort> ports = new ArrayList<>();
         private final Map<Peer, Integer> usersByPeer = new HashMap<>();
-        private boolean refused;
-        private long refusedNanos;
+        private boolean kernelExhausted;
+        private long exhaustedNanos;
     }
 
     private final Reserver kernel;
@@ -96,14 +96,14 @@ final class EphemeralPorts {
      * @param port the port, or 0 to select one
      * @throws BindException if the port is in use, or if all ports are in use towards this peer
      */
-    Reservation take(IpAddress address, int scope, int port, IpAddress remote, int remotePort) throws IOException {
+    Reservation reserve(IpAddress address, int scope, int port, IpAddress remote, int remotePort) throws IOException {
         Local local = new Local(address, scope);
         if (port != 0) {
             return kernel.reserve(local, port);
         }
         Peer peer = new Peer(remote, remotePort);
         BindException refusal = null;
-        if (mayAsk(local)) {
+        if (mayQueryKernel(local)) {
             try {
                 return add(local, kernel.reserve(local, 0), peer);
             } catch (BindException e) {
@@ -119,32 +119,32 @@ final class EphemeralPorts {
                 + "; widen net.ipv4.ip_local_port_range, or close connections");
     }
 
-    private synchronized boolean mayAsk(Local local) {
+    private synchronized boolean mayQueryKernel(Local local) {
         Pool pool = pools.get(local);
-        return pool == null || !pool.refused || System.nanoTime() - pool.refusedNanos > REFUSED_NANOS;
+        return pool == null || !pool.kernelExhausted || System.nanoTime() - pool.exhaustedNanos > EXHAUSTED_PAUSE_NANOS;
     }
 
     private synchronized Reservation add(Local local, Reservation reservation, Peer peer) {
         Pool pool = pools.computeIfAbsent(local, key -> new Pool());
-        Shared made = new Shared(reservation);
-        made.index = pool.ports.size();
-        pool.ports.add(made);
-        pool.refused = false;
-        return use(local, pool, made, peer);
+        SharedPort added = new SharedPort(reservation);
+        added.index = pool.ports.size();
+        pool.ports.add(added);
+        pool.kernelExhausted = false;
+        return addPeer(local, pool, added, peer);
     }
 
     /**
      * Shares a reserved port with a connection to another peer. The search starts at a random port, so that the result
      * cannot be guessed (RFC 6056 section 3.3.1).
      */
-    private synchronized Reservation share(Local local, Peer peer, boolean refused) {
+    private synchronized Reservation share(Local local, Peer peer, boolean kernelExhausted) {
         Pool pool = pools.get(local);
         if (pool == null) {
             return null;
         }
-        if (refused) {
-            pool.refused = true;
-            pool.refusedNanos = System.nanoTime();
+        if (kernelExhausted) {
+            pool.kernelExhausted = true;
+            pool.exhaustedNanos = System.nanoTime();
         }
         int count = pool.ports.size();
         if (count == 0 || pool.usersByPeer.getOrDefault(peer, 0) == count) {
@@ -152,21 +152,21 @@ final class EphemeralPorts {
         }
         int first = ThreadLocalRandom.current().nextInt(count);
         for (int i = 0; i < count; i++) {
-            Shared shared = pool.ports.get((first + i) % count);
+            SharedPort shared = pool.ports.get((first + i) % count);
             if (!shared.peers.contains(peer)) {
-                return use(local, pool, shared, peer);
+                return addPeer(local, pool, shared, peer);
             }
         }
         return null;
     }
 
-    private Reservation use(Local local, Pool pool, Shared shared, Peer peer) {
+    private Reservation addPeer(Local local, Pool pool, SharedPort shared, Peer peer) {
         shared.peers.add(peer);
         pool.usersByPeer.merge(peer, 1, Integer::sum);
-        return new Reservation(shared.reservation.port, () -> leave(local, pool, shared, peer));
+        return new Reservation(shared.reservation.port, () -> removePeer(local, pool, shared, peer));
     }
 
-    private synchronized void leave(Local local, Pool pool, Shared shared, Peer peer) {
+    private synchronized void removePeer(Local local, Pool pool, SharedPort shared, Peer peer) {
         if (!shared.peers.remove(peer)) {
             return;
         }
@@ -174,12 +174,12 @@ final class EphemeralPorts {
         if (!shared.peers.isEmpty()) {
             return;
         }
-        Shared last = pool.ports.removeLast();
+        SharedPort last = pool.ports.removeLast();
         if (last != shared) {
             last.index = shared.index;
             pool.ports.set(shared.index, last);
         }
-        pool.refused = false;
+        pool.kernelExhausted = false;
         if (pool.ports.isEmpty()) {
             pools.remove(local, pool);
         }

@@ -35,13 +35,13 @@ final class HostIcmp {
     static HostIcmp ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
-            HostIcmp known = BY_NAMESPACE.get(namespace);
-            if (known == null) {
-                known = new HostIcmp();
-                known.start();
-                BY_NAMESPACE.put(namespace, known);
+            HostIcmp instance = BY_NAMESPACE.get(namespace);
+            if (instance == null) {
+                instance = new HostIcmp();
+                instance.start();
+                BY_NAMESPACE.put(namespace, instance);
             }
-            return known;
+            return instance;
         }
     }
 
@@ -63,7 +63,7 @@ final class HostIcmp {
         try (socket; FdWaiter waiter = new FdWaiter(socket.fd(), socket.fdv6())) {
             while (true) {
                 waiter.await(-1);
-                socket.poll(this::tell);
+                socket.poll(this::dispatch);
             }
         } catch (IOException e) {
             LOGGER.warn("ICMP errors are no longer received: unreachable peers and small path MTUs show only as"
@@ -71,7 +71,7 @@ final class HostIcmp {
         }
     }
 
-    private void tell(IcmpError error) {
+    private void dispatch(IcmpError error) {
         stacks.forEach(stack -> stack.icmpError(error));
     }
 

@@ -34,7 +34,7 @@ final class HostSegments {
     private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
     private final EventFd wakeup = new EventFd();
     /** Number of users of each port. This field and the following ones are guarded by this. */
-    private final int[] holders = new int[PORTS];
+    private final int[] portUsers = new int[PORTS];
     private final BitSet ports = new BitSet();
     private boolean portsChanged;
     /** Set when the thread has stopped reading the sockets. */
@@ -49,14 +49,14 @@ final class HostSegments {
     static HostSegments join(String linkName, PortOwner stack) throws IOException {
         String name = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")) + " " + linkName;
         synchronized (BY_LINK) {
-            HostSegments known = BY_LINK.get(name);
-            if (known == null) {
-                known = new HostSegments(name, linkName);
-                BY_LINK.put(name, known);
-                known.start();
+            HostSegments instance = BY_LINK.get(name);
+            if (instance == null) {
+                instance = new HostSegments(name, linkName);
+                BY_LINK.put(name, instance);
+                instance.start();
             }
-            known.stacks.add(stack);
-            return known;
+            instance.stacks.add(stack);
+            return instance;
         }
     }
 
@@ -72,23 +72,23 @@ final class HostSegments {
     }
 
     /** Starts receiving segments for a port. */
-    synchronized void hold(int port) {
-        if (holders[port]++ == 0) {
+    synchronized void acquirePort(int port) {
+        if (portUsers[port]++ == 0) {
             ports.set(port);
-            portsChange();
+            onPortsChanged();
         }
     }
 
     /** Stops receiving segments for a port, unless it has another user. */
-    synchronized void release(int port) {
-        if (--holders[port] == 0) {
+    synchronized void releasePort(int port) {
+        if (--portUsers[port] == 0) {
             ports.clear(port);
-            portsChange();
+            onPortsChanged();
         }
     }
 
     /** Makes the thread update the socket filters. One update may cover several changes. */
-    private void portsChange() {
+    private void onPortsChanged() {
         if (!portsChanged) {
             portsChanged = true;
             wake();
@@ -102,7 +102,7 @@ final class HostSegments {
         }
     }
 
-    private synchronized void end() {
+    private synchronized void markEnded() {
         ended = true;
         wakeup.close();
     }
@@ -120,7 +120,7 @@ final class HostSegments {
         } catch (IOException e) {
             LOGGER.warn("TCP segments to {} in fragments or with extension headers are lost: {}", linkName,
                     e.getMessage());
-            end();
+            markEnded();
             return;
         }
         Thread thread = new Thread(() -> run(socket), "rdma-raw-segments");
@@ -130,14 +130,14 @@ final class HostSegments {
 
     private void run(SegmentSocket socket) {
         try (socket; FdWaiter waiter = new FdWaiter(socket.fd(), socket.fdv6(), wakeup.fd())) {
-            SnapshotRateLimiter budget = new SnapshotRateLimiter(System.nanoTime());
-            while (!isOver()) {
-                waiter.await(select(socket, budget));
+            SnapshotRateLimiter updateLimiter = new SnapshotRateLimiter(System.nanoTime());
+            while (!isObsolete()) {
+                waiter.await(select(socket, updateLimiter));
                 wakeup.drain();
                 poll(socket);
             }
         } finally {
-            end();
+            markEnded();
         }
     }
 
@@ -146,15 +146,15 @@ final class HostSegments {
      * connection changes the ports. So updates are limited to a share of the time. Returns how long to wait for the
      * next update in nanoseconds, or -1.
      */
-    private long select(SegmentSocket socket, SnapshotRateLimiter budget) {
+    private long select(SegmentSocket socket, SnapshotRateLimiter updateLimiter) {
         long now = System.nanoTime();
-        if (!budget.allows(now)) {
-            return Math.max(1, budget.dueNanos() - now);
+        if (!updateLimiter.allows(now)) {
+            return Math.max(1, updateLimiter.dueNanos() - now);
         }
         BitSet changed = updatePortsIfChanged();
         if (changed != null) {
             socket.select(changed);
-            budget.spent(System.nanoTime() - now);
+            updateLimiter.spent(System.nanoTime() - now);
         }
         return -1;
     }
@@ -165,7 +165,7 @@ final class HostSegments {
             socket.poll(this::dispatch);
             int bad = socket.pollBadChecksums();
             if (bad > 0) {
-                stacks.stream().findFirst().ifPresent(stack -> stack.badSegmentsByKernel(bad));
+                stacks.stream().findFirst().ifPresent(stack -> stack.countBadKernelSegments(bad));
             }
         } catch (Throwable e) {
             LOGGER.warn("dropped a TCP segment that the kernel has reassembled", e);
@@ -173,7 +173,7 @@ final class HostSegments {
         }
     }
 
-    private boolean isOver() {
+    private boolean isObsolete() {
         synchronized (BY_LINK) {
             return BY_LINK.get(name) != this;
         }
@@ -182,7 +182,7 @@ final class HostSegments {
     /** Passes a segment to one stack, which knows the other stacks of its device. */
     private void dispatch(ByteBuf frame) {
         for (PortOwner stack : stacks) {
-            stack.segmentByKernel(frame);
+            stack.receiveKernelSegment(frame);
             return;
         }
         frame.release();

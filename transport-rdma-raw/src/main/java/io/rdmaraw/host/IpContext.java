@@ -28,7 +28,7 @@ public final class IpContext {
     private final int maxWaitingPackets;
     /** Created by the loop. Other threads read its counters. */
     private volatile LoopNeighbors neighbors;
-    private final Set<Runnable> followers = new LinkedHashSet<>();
+    private final Set<Runnable> hostChangeListeners = new LinkedHashSet<>();
     private KernelBuffer kernelBuffer;
     private final PathMtus pathMtus = new PathMtus();
     private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
@@ -53,15 +53,15 @@ public final class IpContext {
 
     /** Registers an action that runs on the loop when the MAC or IP addresses of the host change. */
     public void addHostChangeListener(Runnable onHostChange) {
-        followers.add(onHostChange);
+        hostChangeListeners.add(onHostChange);
     }
 
     public void removeHostChangeListener(Runnable onHostChange) {
-        followers.remove(onHostChange);
+        hostChangeListeners.remove(onHostChange);
     }
 
     private void hostChanged() {
-        List.copyOf(followers).forEach(Runnable::run);
+        List.copyOf(hostChangeListeners).forEach(Runnable::run);
     }
 
     public void awaitNeighbor(PendingPacket packet) {

@@ -46,9 +46,9 @@ public interface IpHost {
     /**
      * Resolves the MAC address of a neighbour or confirms it. The result is published in a snapshot.
      *
-     * @param refused called on any thread if the host cannot send a solicitation
+     * @param onRefused called on any thread if the host cannot send a solicitation
      */
-    void solicit(int linkIndex, IpAddress hop, Runnable refused);
+    void solicit(int linkIndex, IpAddress hop, Runnable onRefused);
 
     /** Reads the complete network state again, for tests that reuse a host. The result is published in a snapshot. */
     default void rereadAll() {

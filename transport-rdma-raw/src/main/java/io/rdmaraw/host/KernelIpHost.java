@@ -35,16 +35,16 @@ final class KernelIpHost implements IpHost {
     private static final Map<String, KernelIpHost> BY_NAMESPACE = new HashMap<>();
     /** Charged to the rate limiter if the kernel does not respond, so that the next attempt follows after a second. */
     private static final long FAILURE_COST_NANOS =
-            SnapshotRateLimiter.AT_ONCE_NANOS + TimeUnit.SECONDS.toNanos(1) / SnapshotRateLimiter.SHARE;
+            SnapshotRateLimiter.BURST_NANOS + TimeUnit.SECONDS.toNanos(1) / SnapshotRateLimiter.SHARE_DIVISOR;
     /** Maximum number of queued solicitations. Further ones are rejected, and the loops repeat them. */
     private static final int MAX_QUEUED = 4096;
 
     /**
      * Minimum interval of log messages about refused solicitations. A full neighbour table refuses many in a second.
      */
-    private static final long REFUSAL_LINE_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long REFUSAL_LOG_INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    private record Solicitation(int linkIndex, IpAddress hop, Runnable refused) {
+    private record Solicitation(int linkIndex, IpAddress hop, Runnable onRefused) {
     }
 
     private record Hop(int linkIndex, IpAddress address) {
@@ -77,12 +77,12 @@ final class KernelIpHost implements IpHost {
     static KernelIpHost ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
-            KernelIpHost network = BY_NAMESPACE.get(namespace);
-            if (network == null) {
-                network = new KernelIpHost(RtnetlinkMonitor.open(), new RouteQuery());
-                BY_NAMESPACE.put(namespace, network);
+            KernelIpHost host = BY_NAMESPACE.get(namespace);
+            if (host == null) {
+                host = new KernelIpHost(RtnetlinkMonitor.open(), new RouteQuery());
+                BY_NAMESPACE.put(namespace, host);
             }
-            return network;
+            return host;
         }
     }
 
@@ -119,12 +119,12 @@ final class KernelIpHost implements IpHost {
     private NetworkSnapshot.Path queryRoute(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
             int mark, int preferredLink) throws IOException {
         int onlyLink = destination.isLinkLocal() ? preferredLink : NetworkSnapshot.NO_LINK;
-        NetworkSnapshot.Path path = snapshot.path(routes.ask(destination, sourceOrNull, onlyLink, mark, false),
+        NetworkSnapshot.Path path = snapshot.path(routes.query(destination, sourceOrNull, onlyLink, mark, false),
                 destination, 0, preferredLink);
         if (path == null || path.link().index() == preferredLink) {
             return path;
         }
-        NetworkSnapshot.Path preferred = snapshot.path(routes.ask(destination, sourceOrNull, mark, true), destination,
+        NetworkSnapshot.Path preferred = snapshot.path(routes.query(destination, sourceOrNull, mark, true), destination,
                 destination.hashCode(), preferredLink);
         return preferred != null && preferred.link().index() == preferredLink ? preferred : path;
     }
@@ -150,12 +150,12 @@ final class KernelIpHost implements IpHost {
     }
 
     @Override
-    public void solicit(int linkIndex, IpAddress hop, Runnable refused) {
+    public void solicit(int linkIndex, IpAddress hop, Runnable onRefused) {
         if (solicitations.size() < MAX_QUEUED) {
-            solicitations.add(new Solicitation(linkIndex, hop, refused));
+            solicitations.add(new Solicitation(linkIndex, hop, onRefused));
             wakeup.signal();
         } else {
-            refused.run();
+            onRefused.run();
         }
     }
 
@@ -176,22 +176,23 @@ final class KernelIpHost implements IpHost {
      * limited.
      */
     private void run() {
-        try (FdWaiter all = new FdWaiter(kernel.fd(), wakeup.fd()); FdWaiter apart = new FdWaiter(wakeup.fd())) {
-            SnapshotRateLimiter budget = new SnapshotRateLimiter(System.nanoTime());
+        try (FdWaiter waiter = new FdWaiter(kernel.fd(), wakeup.fd());
+                FdWaiter wakeupWaiter = new FdWaiter(wakeup.fd())) {
+            SnapshotRateLimiter snapshotLimiter = new SnapshotRateLimiter(System.nanoTime());
             boolean isCurrent = true;
             while (true) {
                 long now = System.nanoTime();
-                if (budget.allows(now)) {
-                    all.await(isCurrent ? -1 : 0);
+                if (snapshotLimiter.allows(now)) {
+                    waiter.await(isCurrent ? -1 : 0);
                 } else {
-                    apart.await(budget.dueNanos() - now);
+                    wakeupWaiter.await(snapshotLimiter.dueNanos() - now);
                 }
                 wakeup.drain();
                 solicitAll();
-                long begunNanos = System.nanoTime();
-                if (budget.allows(begunNanos)) {
+                long startNanos = System.nanoTime();
+                if (snapshotLimiter.allows(startNanos)) {
                     isCurrent = processChanges();
-                    budget.spent(isCurrent ? System.nanoTime() - begunNanos : FAILURE_COST_NANOS);
+                    snapshotLimiter.spent(isCurrent ? System.nanoTime() - startNanos : FAILURE_COST_NANOS);
                 }
             }
         }
@@ -224,7 +225,7 @@ final class KernelIpHost implements IpHost {
             try {
                 solicit(next.linkIndex(), next.hop());
             } catch (IOException e) {
-                refused(next, e);
+                onRefused(next, e);
             }
         }
     }
@@ -251,14 +252,14 @@ final class KernelIpHost implements IpHost {
         }
     }
 
-    private void refused(Solicitation solicitation, IOException why) {
-        solicitation.refused().run();
+    private void onRefused(Solicitation solicitation, IOException cause) {
+        solicitation.onRefused().run();
         refusals++;
         long now = System.nanoTime();
-        if (refusals == 1 || now - refusalLoggedNanos > REFUSAL_LINE_NANOS) {
+        if (refusals == 1 || now - refusalLoggedNanos > REFUSAL_LOG_INTERVAL_NANOS) {
             refusalLoggedNanos = now;
             LOGGER.warn("neighbour {} on link {} cannot be resolved ({} refusals so far)", solicitation.hop(),
-                    solicitation.linkIndex(), refusals, why);
+                    solicitation.linkIndex(), refusals, cause);
         }
     }
 

@@ -21,7 +21,7 @@ import java.net.InetSocketAddress;
  */
 public final class KernelSocket implements LoopDescriptors.Handler {
     /** Maximum number of datagrams received before the loop polls its queues again. */
-    private static final int MAX_DATAGRAMS_PER_TURN = 16;
+    private static final int MAX_DATAGRAMS_PER_POLL = 16;
 
     /** Receives datagrams and errors from the kernel socket. */
     public interface Receiver {
@@ -40,7 +40,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
 
     private final Receiver receiver;
     private final boolean ipv4Only;
-    private IpContext loop;
+    private IpContext ipContext;
     private LoopDescriptors descriptors;
     private KernelUdpSocket socket;
     private boolean connected;
@@ -53,8 +53,8 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** Registers the socket with a loop, because its owner has been registered there. */
-    public void joinLoop(IpContext newLoop, LoopDescriptors newDescriptors) {
-        loop = newLoop;
+    public void joinLoop(IpContext newContext, LoopDescriptors newDescriptors) {
+        ipContext = newContext;
         descriptors = newDescriptors;
         if (socket != null) {
             descriptors.add(socket.fd(), this);
@@ -70,7 +70,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
             descriptors.remove(socket.fd(), this);
         }
         descriptors = null;
-        loop = null;
+        ipContext = null;
     }
 
     /**
@@ -140,7 +140,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
             return null;
         }
         IpAddress target = IpAddress.of(destination.getAddress());
-        long buffer = loop.kernelBuffer().copyIn(content, index, lengthBytes);
+        long buffer = ipContext.kernelBuffer().copyIn(content, index, lengthBytes);
         int errno = sendNow(buffer, lengthBytes, target, destination);
         if (errno != 0 && errno != Errno.EAGAIN) {
             // The socket may have reported a pending error of an earlier datagram. The error queue contains that error,
@@ -162,14 +162,14 @@ public final class KernelSocket implements LoopDescriptors.Handler {
 
     @Override
     public void ready() {
-        KernelBuffer buffer = loop.kernelBuffer();
+        KernelBuffer buffer = ipContext.kernelBuffer();
         int received = 0;
-        for (int i = 0; i < MAX_DATAGRAMS_PER_TURN && socket != null; i++) {
+        for (int i = 0; i < MAX_DATAGRAMS_PER_POLL && socket != null; i++) {
             int lengthBytes = socket.receive(buffer.address(), KernelBuffer.LENGTH_BYTES);
             if (lengthBytes >= 0) {
                 received++;
                 ByteBuf content = buffer.copyOut(ByteBufAllocator.DEFAULT, lengthBytes);
-                receiver.receiveFromKernel(content, loop.addresses().get(socket.senderHigh(), socket.senderLow(),
+                receiver.receiveFromKernel(content, ipContext.addresses().get(socket.senderHigh(), socket.senderLow(),
                         socket.senderPort(), socket.senderScope()));
             } else if (lengthBytes == -Errno.EAGAIN) {
                 break;

@@ -31,7 +31,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     /** Next hops of {@link #loop}. */
     private LoopNeighbors neighbors;
     /** Context of {@link #loop}. */
-    private IpContext hostView;
+    private IpContext ipContext;
     /** The loop with which the channel is registered. */
     private ScheduledExecutorService loop;
     private long lastMac;
@@ -40,15 +40,15 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
             throws IOException {
         super(deviceName, ipv4Only, options);
         this.host = host;
-        linkName = NetworkDevices.ofDevice(deviceName);
+        linkName = NetworkDevices.interfaceOf(deviceName);
         linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
         host.watch(linkIndex, deviceName);
     }
 
     @Override
-    public final void moveTo(IpContext newHostView, ScheduledExecutorService newLoop) {
-        neighbors = newHostView.neighbors(host);
-        hostView = newHostView;
+    public final void moveTo(IpContext newIpContext, ScheduledExecutorService newLoop) {
+        neighbors = newIpContext.neighbors(host);
+        ipContext = newIpContext;
         loop = newLoop;
     }
 
@@ -90,7 +90,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         if (!isSharedPort()) {
             addUnicast(flows);
         }
-        if (bound.takesVersion(4) && bound.remoteOrNull() == null && bound.local().isAny()) {
+        if (bound.acceptsVersion(4) && bound.remoteOrNull() == null && bound.local().isAny()) {
             flows.add(sharedWithKernel(
                     FlowMatches.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4)));
         }
@@ -138,7 +138,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         long mac = mac(snapshot);
         for (IpAddress address : local.isAny() ? wildcardAddresses(snapshot) : List.of(local)) {
             for (int version : new int[] {4, 6}) {
-                if (bound.takesVersion(version) && (address.isAny() || address.version() == version)) {
+                if (bound.acceptsVersion(version) && (address.isAny() || address.version() == version)) {
                     flows.add(FlowMatches.udp(mac, address, bound.port(), bound.remoteOrNull(), bound.remotePort(),
                             version));
                 }
@@ -242,7 +242,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         return DatagramPath.byHop(resolved ? DatagramPath.Kind.DEVICE : DatagramPath.Kind.UNRESOLVED,
                 snapshot.generation(), destination, source, bound().port(), target, path.link().mac(),
                 resolved ? hop.mac() : 0, hop,
-                Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime())));
+                Math.min(path.mtuBytes(), ipContext.pathMtus().limit(target, System.nanoTime())));
     }
 
     @Override

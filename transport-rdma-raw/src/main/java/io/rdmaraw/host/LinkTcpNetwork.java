@@ -42,26 +42,27 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     private final int linkIndex;
     private final IpHost host;
     private final LoopNeighbors neighbors;
-    private final IpContext hostView;
+    private final IpContext ipContext;
     private final RouteCache routes;
     private final ScheduledExecutorService loop;
     private final LocalAddressCache localAddresses = new LocalAddressCache();
 
-    protected LinkTcpNetwork(String deviceName, IpHost host, IpContext hostView, ScheduledExecutorService loop)
+    protected LinkTcpNetwork(String deviceName, IpHost host, IpContext ipContext, ScheduledExecutorService loop)
             throws IOException {
         this.deviceName = deviceName;
         this.loop = loop;
         this.host = host;
-        this.hostView = hostView;
+        this.ipContext = ipContext;
         routes = new RouteCache(host);
-        linkName = NetworkDevices.ofDevice(deviceName);
-        neighbors = hostView.neighbors(host);
+        linkName = NetworkDevices.interfaceOf(deviceName);
+        neighbors = ipContext.neighbors(host);
         linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
         host.watch(linkIndex, deviceName);
     }
 
     /** A binding without flow rules. */
-    private record Taken(IpAddress local, int port, List<FlowSpec> flows, Runnable releaseAction) implements Binding {
+    private record ReservedBinding(IpAddress local, int port, List<FlowSpec> flows,
+            Runnable releaseAction) implements Binding {
         @Override
         public void close() {
             releaseAction.run();
@@ -69,7 +70,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     /** The port of one connection. Its rule follows the MAC address of the link. Used on the loop's thread only. */
-    private final class Connected implements Binding {
+    private final class ConnectedBinding implements Binding {
         private final IpAddress local;
         private final Port port;
         private final IpAddress remote;
@@ -77,7 +78,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         private long mac;
         private List<FlowSpec> flows;
 
-        Connected(Link link, IpAddress local, Port port, IpAddress remote, int remotePort) {
+        ConnectedBinding(Link link, IpAddress local, Port port, IpAddress remote, int remotePort) {
             this.local = local;
             this.port = port;
             this.remote = remote;
@@ -165,11 +166,11 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             LOGGER.warn("{} is not an address of {}, so the kernel serves port {}: bind to an address of {} or to the"
                     + " wildcard address to use {}", address, linkName, port.number, linkName, deviceName);
         }
-        return new Listening(address, port);
+        return new ListeningBinding(address, port);
     }
 
     /** A listening port. Its rules follow the host's MAC and IP addresses. */
-    private final class Listening implements Binding {
+    private final class ListeningBinding implements Binding {
         private final IpAddress local;
         private final Port port;
         /** The state that {@link #flows} was computed from. */
@@ -177,7 +178,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         private List<LocalAddress> addresses;
         private Map<FlowSpec, IpAddress> flows = Map.of();
 
-        Listening(IpAddress local, Port port) {
+        ListeningBinding(IpAddress local, Port port) {
             this.local = local;
             this.port = port;
         }
@@ -232,10 +233,11 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         }
 
         @Override
-        public synchronized Steered steered(List<FlowSpec> rules) {
+        public synchronized SteeredAddresses steered(List<FlowSpec> rules) {
             Link link = host.snapshot().link(linkIndex);
             return link == null || !isKernelServed() ? null
-                    : new Steered(link.index(), rules.stream().map(flows::get).filter(Objects::nonNull).toList());
+                    : new SteeredAddresses(link.index(),
+                            rules.stream().map(flows::get).filter(Objects::nonNull).toList());
         }
 
         @Override
@@ -253,12 +255,12 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
     @Override
     public final void addHostChangeListener(Runnable onHostChange) {
-        hostView.addHostChangeListener(onHostChange);
+        ipContext.addHostChangeListener(onHostChange);
     }
 
     @Override
     public final void removeHostChangeListener(Runnable onHostChange) {
-        hostView.removeHostChangeListener(onHostChange);
+        ipContext.removeHostChangeListener(onHostChange);
     }
 
     @Override
@@ -305,13 +307,13 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
      * error. A marked connection without a route is an exception: kernel sockets carry no mark, so the connection must
      * fail here.
      */
-    protected final boolean reaches(InetSocketAddress localOrNull, IpAddress remote, int mark) {
+    protected final boolean canReach(InetSocketAddress localOrNull, IpAddress remote, int mark) {
         NetworkSnapshot snapshot = host.snapshot();
         NetworkSnapshot.Path path = resolvePath(snapshot, localOrNull, remote, mark).pathOrNull;
-        return (path != null || mark != 0) && reaches(snapshot, remote, path);
+        return (path != null || mark != 0) && canReach(snapshot, remote, path);
     }
 
-    private boolean reaches(NetworkSnapshot snapshot, IpAddress remote, NetworkSnapshot.Path pathOrNull) {
+    private boolean canReach(NetworkSnapshot snapshot, IpAddress remote, NetworkSnapshot.Path pathOrNull) {
         return !isLocal(snapshot, remote) && (pathOrNull == null || pathOrNull.link().index() == linkIndex);
     }
 
@@ -321,7 +323,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     /** Returns whether the scope id of an IPv6 address (RFC 4007 section 6) denotes a link other than the device's. */
-    protected final boolean isOfOtherLink(InetAddress remote) {
+    protected final boolean isOnOtherLink(InetAddress remote) {
         if (!(remote instanceof Inet6Address ipv6) || ipv6.getScopeId() == 0 || !ipv6.isLinkLocalAddress()) {
             return false;
         }
@@ -340,7 +342,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         }
         ResolvedPath resolved = resolvePath(snapshot, localOrNull, remote, mark);
         IpAddress source = resolved.source;
-        if (!reaches(snapshot, remote, resolved.pathOrNull)) {
+        if (!canReach(snapshot, remote, resolved.pathOrNull)) {
             throw new NoRouteToHostException("No route to host: " + describeOffLink(remote));
         }
         if (!source.isAny()) {
@@ -350,7 +352,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             throw new NoRouteToHostException("Network is unreachable");
         }
         Port port = bindPort(source, localOrNull == null ? 0 : localOrNull.getPort(), remote, remotePort);
-        return new Connected(link, source, port, remote, remotePort);
+        return new ConnectedBinding(link, source, port, remote, remotePort);
     }
 
     @Override
@@ -358,7 +360,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         IpAddress address = IpAddress.of(local.getAddress());
         checkLocal(address);
         Port port = reservePort(address, local.getPort());
-        return new Taken(address, port.number, List.of(), port.releaseAction);
+        return new ReservedBinding(address, port.number, List.of(), port.releaseAction);
     }
 
     @Override
@@ -409,8 +411,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public final void tooBig(IpAddress remote, int mtuBytes) {
-        hostView.pathMtus().learned(remote, mtuBytes, System.nanoTime());
+    public final void recordPathMtu(IpAddress remote, int mtuBytes) {
+        ipContext.pathMtus().learned(remote, mtuBytes, System.nanoTime());
     }
 
     @Override
@@ -445,7 +447,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             return TcpPath.OTHER_LINK;
         }
         int mtuBytes = Math.min(path.mtuBytes(), link.mtuBytes());
-        int pathMtuBytes = Math.min(mtuBytes, hostView.pathMtus().limit(target, System.nanoTime()));
+        int pathMtuBytes = Math.min(mtuBytes, ipContext.pathMtus().limit(target, System.nanoTime()));
         return new TcpPath(snapshot.generation(), link.mac(), peerMac, mtuBytes, pathMtuBytes,
                 path.advertisedMssBytes(), null, true);
     }
@@ -459,7 +461,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         }
         int linkIndex = path.link().index();
         NextHop hop = neighbors.find(snapshot, linkIndex, path.nextHop(), loop);
-        int pathMtuBytes = Math.min(path.mtuBytes(), hostView.pathMtus().limit(target, System.nanoTime()));
+        int pathMtuBytes = Math.min(path.mtuBytes(), ipContext.pathMtus().limit(target, System.nanoTime()));
         return new TcpPath(snapshot.generation(), path.link().mac(), hop.isResolved() ? hop.mac() : 0, path.mtuBytes(),
                 pathMtuBytes, path.advertisedMssBytes(), hop, false);
     }

@@ -14,18 +14,18 @@ final class LocalAddressCache {
     private final long[] lows = new long[ENTRIES];
     /** Generations of the snapshots that the results were computed from. No snapshot has generation 0. */
     private final long[] generations = new long[ENTRIES];
-    private final boolean[] answers = new boolean[ENTRIES];
+    private final boolean[] results = new boolean[ENTRIES];
 
     boolean contains(NetworkSnapshot snapshot, long high, long low) {
         int i = Long.hashCode((high * 31 + low) * 0x9e37_79b9_7f4a_7c15L) & ENTRIES - 1;
         if (generations[i] != snapshot.generation() || highs[i] != high || lows[i] != low) {
             IpAddress address = new IpAddress(high, low);
-            answers[i] = isLocalUnicast(snapshot, address);
+            results[i] = isLocalUnicast(snapshot, address);
             highs[i] = high;
             lows[i] = low;
             generations[i] = snapshot.generation();
         }
-        return answers[i];
+        return results[i];
     }
 
     /**

@@ -100,7 +100,7 @@ final class LoopNeighbors {
         table.forEachHop((linkIndex, hop) -> {
             Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
             if (neighbor != null && neighbor.isResolved()) {
-                table.known(linkIndex, hop, neighbor.mac(), now);
+                table.addKnown(linkIndex, hop, neighbor.mac(), now);
             } else if (neighbor == null) {
                 table.forgotten(linkIndex, hop, now);
             } else if (neighbor.isFailed()) {
@@ -143,7 +143,7 @@ final class LoopNeighbors {
         long now = clock.getAsLong();
         if (neighbor != null && neighbor.isResolved()) {
             runTimer(timers);
-            return new NextHop(linkIndex, hop, neighbor.mac(), table.known(linkIndex, hop, neighbor.mac(), now));
+            return new NextHop(linkIndex, hop, neighbor.mac(), table.addKnown(linkIndex, hop, neighbor.mac(), now));
         }
         long mac = neighbor != null && neighbor.isFailed() ? Neighbor.NO_MAC : table.macOf(linkIndex, hop, now);
         return new NextHop(linkIndex, hop, mac, mac == Neighbor.NO_MAC ? null : table.useOf(linkIndex, hop));

@@ -18,8 +18,8 @@ public final class NetworkDevices {
      * @param deviceName such as {@code mlx5_0}, {@code soft:xdp:eth0} or the name of an interface
      * @throws IOException if the interface is not in this network namespace
      */
-    public static String ofDevice(String deviceName) throws IOException {
-        String name = ofDeviceOrNull(deviceName);
+    public static String interfaceOf(String deviceName) throws IOException {
+        String name = interfaceOfOrNull(deviceName);
         if (name == null) {
             throw new IOException("the network interface of the RDMA device " + deviceName + " is not in this network"
                     + " namespace, so its addresses are not known; move it here (ip link set DEV netns PID), or"
@@ -28,8 +28,8 @@ public final class NetworkDevices {
         return name;
     }
 
-    /** Like {@link #ofDevice}, but returns null instead of throwing an exception. */
-    public static String ofDeviceOrNull(String deviceName) {
+    /** Like {@link #interfaceOf}, but returns null instead of throwing an exception. */
+    public static String interfaceOfOrNull(String deviceName) {
         DeviceName name = new DeviceName(deviceName);
         if (name.isSoftware()) {
             return name.interfaceName();

@@ -14,30 +14,30 @@ public final class PathCache {
     static final int MIN_PATHS = 64;
     static final int MAX_PATHS = 1 << 16;
     /** Denominator of the share of displaced entries at which the cache grows. */
-    private static final int DISPLACED_SHARE = 8;
+    private static final int GROWTH_DIVISOR = 8;
     /** The golden ratio as a fraction of 2^32. Distributes hash codes that differ in few bits. */
-    private static final int SPREAD = 0x9e37_79b9;
+    private static final int HASH_MULTIPLIER = 0x9e37_79b9;
 
     private DatagramPath[] paths = new DatagramPath[MIN_PATHS];
     private int shift = Integer.SIZE - Integer.numberOfTrailingZeros(MIN_PATHS);
     private int evicted;
 
     private int bucketOf(InetSocketAddress destination) {
-        return destination.hashCode() * SPREAD >>> shift;
+        return destination.hashCode() * HASH_MULTIPLIER >>> shift;
     }
 
     /** Returns the path to a destination if the cache has one of this generation, else null. */
     public DatagramPath find(InetSocketAddress destination, long generation) {
-        int place = bucketOf(destination);
-        DatagramPath path = paths[place];
-        if (path != null && leadsTo(path, destination, generation)) {
+        int index = bucketOf(destination);
+        DatagramPath path = paths[index];
+        if (path != null && matches(path, destination, generation)) {
             return path;
         }
-        path = paths[place ^ 1];
-        return path != null && leadsTo(path, destination, generation) ? path : null;
+        path = paths[index ^ 1];
+        return path != null && matches(path, destination, generation) ? path : null;
     }
 
-    private static boolean leadsTo(DatagramPath path, InetSocketAddress destination, long generation) {
+    private static boolean matches(DatagramPath path, InetSocketAddress destination, long generation) {
         return path.generation() == generation
                 && (path.destination() == destination || path.destination().equals(destination)
                         && scopeOf(path.destination()) == scopeOf(destination));
@@ -50,24 +50,24 @@ public final class PathCache {
 
     /** Adds a path that {@link #find} did not find. */
     public void add(DatagramPath path, long generation) {
-        int place = bucketOf(path.destination());
-        if (isTaken(place, generation)) {
-            if (!isTaken(place ^ 1, generation)) {
-                place ^= 1;
-            } else if (++evicted > paths.length / DISPLACED_SHARE && paths.length < MAX_PATHS) {
+        int index = bucketOf(path.destination());
+        if (isOccupied(index, generation)) {
+            if (!isOccupied(index ^ 1, generation)) {
+                index ^= 1;
+            } else if (++evicted > paths.length / GROWTH_DIVISOR && paths.length < MAX_PATHS) {
                 grow(generation);
                 add(path, generation);
                 return;
             } else {
                 // The newest entry has the first place, so the entry in the second one is replaced.
-                paths[place ^ 1] = paths[place];
+                paths[index ^ 1] = paths[index];
             }
         }
-        paths[place] = path;
+        paths[index] = path;
     }
 
-    private boolean isTaken(int place, long generation) {
-        return paths[place] != null && paths[place].generation() == generation;
+    private boolean isOccupied(int index, long generation) {
+        return paths[index] != null && paths[index].generation() == generation;
     }
 
     private void grow(long generation) {
@@ -77,8 +77,8 @@ public final class PathCache {
         evicted = 0;
         for (DatagramPath path : old) {
             if (path != null && path.generation() == generation) {
-                int place = bucketOf(path.destination());
-                paths[paths[place] == null ? place : place ^ 1] = path;
+                int index = bucketOf(path.destination());
+                paths[paths[index] == null ? index : index ^ 1] = path;
             }
         }
     }
@@ -92,11 +92,11 @@ public final class PathCache {
         }
     }
 
-    boolean isSameSlot(InetSocketAddress first, InetSocketAddress second) {
+    boolean isSameBucket(InetSocketAddress first, InetSocketAddress second) {
         return bucketOf(first) == bucketOf(second);
     }
 
-    int places() {
+    int capacity() {
         return paths.length;
     }
 }

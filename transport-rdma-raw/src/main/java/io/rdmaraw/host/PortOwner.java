@@ -33,12 +33,12 @@ public interface PortOwner {
      * Receives a TCP segment from the kernel as a frame and takes its reference. The segment may belong to any stack of
      * the device. Called on any thread.
      */
-    default void segmentByKernel(ByteBuf frame) {
+    default void receiveKernelSegment(ByteBuf frame) {
         frame.release();
     }
 
     /** Reports segments from the kernel that were dropped because of a wrong checksum. Called on any thread. */
-    default void badSegmentsByKernel(int count) {
+    default void countBadKernelSegments(int count) {
     }
 
     /** Receives an ICMP error about a packet that was sent from the port. */

@@ -15,28 +15,28 @@ import io.rdmaraw.net.NetworkSnapshot;
  * rules. At the permitted rate the queries use about a twentieth of the loop's time.
  */
 final class RouteCache {
-    private static final int PLACES = 4096;
+    private static final int ENTRIES = 4096;
     /** The golden ratio as a fraction of 2^32. Distributes hash codes that differ in few bits. */
-    private static final int SPREAD = 0x9e37_79b9;
-    private static final int REPLIES_AT_ONCE = 1024;
+    private static final int HASH_MULTIPLIER = 0x9e37_79b9;
+    private static final int REPLY_BURST = 1024;
     private static final long REPLY_INTERVAL_NANOS = 20_000;
-    private static final int SHIFT = Integer.SIZE - Integer.numberOfTrailingZeros(PLACES);
+    private static final int SHIFT = Integer.SIZE - Integer.numberOfTrailingZeros(ENTRIES);
 
     /** Lifetime of a negative result for a marked sender, because the kernel may have failed to answer. */
     private static final long NEGATIVE_LIFETIME_NANOS = 1_000_000_000L;
 
     /**
-     * @param foundNanos time of the query
+     * @param queriedNanos time of the query
      * @param pathOrNull null if there is no path
      */
-    private record CachedRoute(long routeGeneration, IpAddress source, IpAddress target, int mark, long foundNanos,
+    private record CachedRoute(long routeGeneration, IpAddress source, IpAddress target, int mark, long queriedNanos,
             NetworkSnapshot.Path pathOrNull) {
     }
 
     private final IpHost host;
     /** Created on first use, because most hosts have no policy rules. */
-    private CachedRoute[] places;
-    private final TokenBucket replies = new TokenBucket(REPLIES_AT_ONCE, REPLY_INTERVAL_NANOS);
+    private CachedRoute[] entries;
+    private final TokenBucket replyLimiter = new TokenBucket(REPLY_BURST, REPLY_INTERVAL_NANOS);
 
     RouteCache(IpHost host) {
         this.host = host;
@@ -54,35 +54,35 @@ final class RouteCache {
         if (!snapshot.hasPolicyRules()) {
             return host.path(snapshot, target, source, mark, preferredLink);
         }
-        int place = place(target, source, mark);
-        if (!isFound(place, snapshot, target, source, mark, nowNanos)) {
-            places[place] = new CachedRoute(snapshot.routeGeneration(), source, target, mark, nowNanos,
+        int index = indexOf(target, source, mark);
+        if (!isCached(index, snapshot, target, source, mark, nowNanos)) {
+            entries[index] = new CachedRoute(snapshot.routeGeneration(), source, target, mark, nowNanos,
                     host.path(snapshot, target, source, mark, preferredLink));
         }
-        return places[place].pathOrNull;
+        return entries[index].pathOrNull;
     }
 
     /**
      * Returns whether the path of a reply to an unknown sender is cached, or may be queried now within the rate limit.
      */
     boolean isCachedOrMayQuery(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
-        return !snapshot.hasPolicyRules() || isFound(place(target, source, mark), snapshot, target, source, mark,
+        return !snapshot.hasPolicyRules() || isCached(indexOf(target, source, mark), snapshot, target, source, mark,
                         nowNanos)
-                || replies.take(nowNanos) == 0;
+                || replyLimiter.acquire(nowNanos) == 0;
     }
 
-    private int place(IpAddress target, IpAddress source, int mark) {
-        if (places == null) {
-            places = new CachedRoute[PLACES];
+    private int indexOf(IpAddress target, IpAddress source, int mark) {
+        if (entries == null) {
+            entries = new CachedRoute[ENTRIES];
         }
-        return ((target.hashCode() * 31 + source.hashCode()) * 31 + mark) * SPREAD >>> SHIFT;
+        return ((target.hashCode() * 31 + source.hashCode()) * 31 + mark) * HASH_MULTIPLIER >>> SHIFT;
     }
 
-    private boolean isFound(int place, NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark,
+    private boolean isCached(int index, NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark,
             long nowNanos) {
-        CachedRoute found = places[place];
-        return found != null && found.routeGeneration == snapshot.routeGeneration() && found.mark == mark
-                && found.source.equals(source) && found.target.equals(target)
-                && (found.pathOrNull != null || mark == 0 || nowNanos - found.foundNanos < NEGATIVE_LIFETIME_NANOS);
+        CachedRoute entry = entries[index];
+        return entry != null && entry.routeGeneration == snapshot.routeGeneration() && entry.mark == mark
+                && entry.source.equals(source) && entry.target.equals(target)
+                && (entry.pathOrNull != null || mark == 0 || nowNanos - entry.queriedNanos < NEGATIVE_LIFETIME_NANOS);
     }
 }

@@ -24,15 +24,15 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     /** Null if segments cannot be received from the kernel. */
     private HostSegments segments;
 
-    public SharedTcpNetwork(String deviceName, IpContext hostView, ScheduledExecutorService loop)
+    public SharedTcpNetwork(String deviceName, IpContext ipContext, ScheduledExecutorService loop)
             throws IOException {
-        super(deviceName, KernelIpHost.ofCallingThread(), hostView, loop);
+        super(deviceName, KernelIpHost.ofCallingThread(), ipContext, loop);
         icmp = HostIcmp.ofCallingThread();
         ports = EphemeralPorts.ofCallingThread();
     }
 
     @Override
-    public void joined(PortOwner stack) {
+    public void stackStarted(PortOwner stack) {
         icmp.add(stack);
         try {
             segments = HostSegments.join(linkName(), stack);
@@ -42,7 +42,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     }
 
     @Override
-    public void left(PortOwner stack) {
+    public void stackStopped(PortOwner stack) {
         icmp.remove(stack);
         if (segments != null) {
             segments.leave(stack);
@@ -52,30 +52,31 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     /** Reserves nothing, because the kernel also listens on the port and thus has a socket. */
     @Override
     protected Port bindPort(IpAddress local, int port, PortSharing sharing) {
-        return held(port, () -> { });
+        return withSegments(port, () -> { });
     }
 
     @Override
     protected Port bindPort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
-        EphemeralPorts.Reservation taken = ports.take(local, scopeOf(local), port, remote, remotePort);
-        return held(taken.port(), taken::close);
+        EphemeralPorts.Reservation reservation = ports.reserve(local, scopeOf(local), port, remote, remotePort);
+        return withSegments(reservation.port(), reservation::close);
     }
 
     @Override
     protected Port reservePort(IpAddress local, int port) throws IOException {
-        PortReservation taken = PortReservation.reserve(IpProtocol.TCP, local, local.isAny(), port, scopeOf(local));
-        return new Port(taken.port(), null, taken::close);
+        PortReservation reservation = PortReservation.reserve(IpProtocol.TCP, local, local.isAny(), port,
+                scopeOf(local));
+        return new Port(reservation.port(), null, reservation::close);
     }
 
     /** Returns the port, and receives the segments for it that the kernel reassembles. */
-    private Port held(int port, Runnable releaseAction) {
+    private Port withSegments(int port, Runnable releaseAction) {
         HostSegments from = segments;
         if (from == null) {
             return new Port(port, null, releaseAction);
         }
-        from.hold(port);
+        from.acquirePort(port);
         return new Port(port, null, () -> {
-            from.release(port);
+            from.releasePort(port);
             releaseAction.run();
         });
     }
@@ -91,7 +92,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
      */
     @Override
     public boolean isForKernel(InetSocketAddress localOrNull, InetAddress remote, int mark) {
-        return isOfOtherLink(remote) || !reaches(localOrNull, IpAddress.of(remote), mark);
+        return isOnOtherLink(remote) || !canReach(localOrNull, IpAddress.of(remote), mark);
     }
 
     @Override

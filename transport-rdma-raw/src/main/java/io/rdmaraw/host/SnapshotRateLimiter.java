@@ -9,9 +9,9 @@ package io.rdmaraw.host;
  */
 public final class SnapshotRateLimiter {
     /** Time that may be spent before the limit applies. A starting host publishes many snapshots in a row. */
-    static final long AT_ONCE_NANOS = 5_000_000;
+    static final long BURST_NANOS = 5_000_000;
     /** The limit is 1/SHARE of the elapsed time. */
-    static final int SHARE = 10;
+    static final int SHARE_DIVISOR = 10;
 
     private long owedNanos;
     private long lastNanos;
@@ -22,14 +22,14 @@ public final class SnapshotRateLimiter {
 
     /** Returns whether a snapshot may be created now. */
     public boolean allows(long nowNanos) {
-        owedNanos = Math.max(0, owedNanos - (nowNanos - lastNanos) / SHARE);
+        owedNanos = Math.max(0, owedNanos - (nowNanos - lastNanos) / SHARE_DIVISOR);
         lastNanos = nowNanos;
-        return owedNanos < AT_ONCE_NANOS;
+        return owedNanos < BURST_NANOS;
     }
 
     /** Returns the earliest time of the next snapshot after {@link #allows} has returned false. */
     public long dueNanos() {
-        return lastNanos + SHARE * (owedNanos - AT_ONCE_NANOS + 1);
+        return lastNanos + SHARE_DIVISOR * (owedNanos - BURST_NANOS + 1);
     }
 
     /** Records the time spent on a snapshot. */

@@ -12,7 +12,7 @@ public final class SocketAddressCache {
     static final int MIN_ADDRESSES = 1 << 10;
     static final int MAX_ADDRESSES = 1 << 16;
     /** Denominator of the share of displaced entries at which the cache grows. */
-    private static final int DISPLACED_SHARE = 8;
+    private static final int GROWTH_DIVISOR = 8;
 
     private int shift = Long.SIZE - Integer.numberOfTrailingZeros(MIN_ADDRESSES);
     private long[] high = new long[MIN_ADDRESSES];
@@ -38,12 +38,12 @@ public final class SocketAddressCache {
      * @param portNumber port in the lower 16 bits; the scope id of a link-local address above them
      */
     private InetSocketAddress find(long addressHigh, long addressLow, int portNumber) {
-        int place = bucketOf(addressHigh, addressLow, portNumber);
-        if (isAt(place, addressHigh, addressLow, portNumber)) {
-            return addresses[place];
+        int index = bucketOf(addressHigh, addressLow, portNumber);
+        if (isAt(index, addressHigh, addressLow, portNumber)) {
+            return addresses[index];
         }
-        if (isAt(place ^ 1, addressHigh, addressLow, portNumber)) {
-            return addresses[place ^ 1];
+        if (isAt(index ^ 1, addressHigh, addressLow, portNumber)) {
+            return addresses[index ^ 1];
         }
         return add(addressHigh, addressLow, portNumber);
     }
@@ -53,28 +53,28 @@ public final class SocketAddressCache {
         return (int) (mixed * 0x9e37_79b9_7f4a_7c15L >>> shift);
     }
 
-    private boolean isAt(int place, long addressHigh, long addressLow, int portNumber) {
-        return low[place] == addressLow && port[place] == portNumber && high[place] == addressHigh
-                && addresses[place] != null;
+    private boolean isAt(int index, long addressHigh, long addressLow, int portNumber) {
+        return low[index] == addressLow && port[index] == portNumber && high[index] == addressHigh
+                && addresses[index] != null;
     }
 
     private InetSocketAddress add(long addressHigh, long addressLow, int portNumber) {
-        int place = bucketOf(addressHigh, addressLow, portNumber);
-        if (addresses[place] != null && addresses[place ^ 1] != null
-                && ++evicted > addresses.length / DISPLACED_SHARE && addresses.length < MAX_ADDRESSES) {
+        int index = bucketOf(addressHigh, addressLow, portNumber);
+        if (addresses[index] != null && addresses[index ^ 1] != null
+                && ++evicted > addresses.length / GROWTH_DIVISOR && addresses.length < MAX_ADDRESSES) {
             grow();
-            place = bucketOf(addressHigh, addressLow, portNumber);
+            index = bucketOf(addressHigh, addressLow, portNumber);
         }
-        if (addresses[place] != null) {
+        if (addresses[index] != null) {
             // The newest entry has the first place, so the entry in the second one is replaced.
-            move(place, place ^ 1);
+            move(index, index ^ 1);
         }
-        addresses[place] = new InetSocketAddress(
+        addresses[index] = new InetSocketAddress(
                 new IpAddress(addressHigh, addressLow).toInetAddress(portNumber >>> Short.SIZE), portNumber & 0xffff);
-        high[place] = addressHigh;
-        low[place] = addressLow;
-        port[place] = portNumber;
-        return addresses[place];
+        high[index] = addressHigh;
+        low[index] = addressLow;
+        port[index] = portNumber;
+        return addresses[index];
     }
 
     private void move(int from, int to) {
@@ -85,30 +85,30 @@ public final class SocketAddressCache {
     }
 
     private void grow() {
-        int old = addresses.length;
+        int oldCapacity = addresses.length;
         long[] oldHigh = high;
         long[] oldLow = low;
         int[] oldPort = port;
         InetSocketAddress[] oldAddresses = addresses;
-        high = new long[2 * old];
-        low = new long[2 * old];
-        port = new int[2 * old];
-        addresses = new InetSocketAddress[2 * old];
+        high = new long[2 * oldCapacity];
+        low = new long[2 * oldCapacity];
+        port = new int[2 * oldCapacity];
+        addresses = new InetSocketAddress[2 * oldCapacity];
         shift--;
         evicted = 0;
-        for (int i = 0; i < old; i++) {
+        for (int i = 0; i < oldCapacity; i++) {
             if (oldAddresses[i] != null) {
-                int wanted = bucketOf(oldHigh[i], oldLow[i], oldPort[i]);
-                int place = addresses[wanted] == null ? wanted : wanted ^ 1;
-                high[place] = oldHigh[i];
-                low[place] = oldLow[i];
-                port[place] = oldPort[i];
-                addresses[place] = oldAddresses[i];
+                int bucket = bucketOf(oldHigh[i], oldLow[i], oldPort[i]);
+                int index = addresses[bucket] == null ? bucket : bucket ^ 1;
+                high[index] = oldHigh[i];
+                low[index] = oldLow[i];
+                port[index] = oldPort[i];
+                addresses[index] = oldAddresses[i];
             }
         }
     }
 
-    int places() {
+    int capacity() {
         return addresses.length;
     }
 }

@@ -17,7 +17,7 @@ public interface TcpNetwork {
      * @param linkIndex the link that the packets arrive on
      * @param addresses their destination addresses
      */
-    record Steered(int linkIndex, List<IpAddress> addresses) {
+    record SteeredAddresses(int linkIndex, List<IpAddress> addresses) {
     }
 
     /** A bound port. */
@@ -36,7 +36,7 @@ public interface TcpNetwork {
         /**
          * Returns the packets matched by some rules of a listener; null if the kernel does not use the same addresses.
          */
-        default Steered steered(List<FlowSpec> rules) {
+        default SteeredAddresses steered(List<FlowSpec> rules) {
             return null;
         }
 
@@ -52,11 +52,11 @@ public interface TcpNetwork {
     }
 
     /** Reports that the stack of this loop has started. It accepts ICMP errors on any thread. */
-    default void joined(PortOwner stack) {
+    default void stackStarted(PortOwner stack) {
     }
 
     /** Reports that the stack of this loop has ended. */
-    default void left(PortOwner stack) {
+    default void stackStopped(PortOwner stack) {
     }
 
     /** Returns whether an IPv4 address is the broadcast address of a subnet of this host. */
@@ -78,7 +78,7 @@ public interface TcpNetwork {
     }
 
     /** Records the MTU of the path to a peer. A router has reported it, and the connection has accepted it. */
-    default void tooBig(IpAddress remote, int mtuBytes) {
+    default void recordPathMtu(IpAddress remote, int mtuBytes) {
     }
 
     /** Returns the rules of the stack. They match segments that no rule of a binding matches. */

@@ -36,7 +36,7 @@ import java.util.concurrent.locks.LockSupport;
 public final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
     /** Pause after a failure such as EMFILE, as long as that of Netty's ServerBootstrap. */
-    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** Remedies by the JDK's text for the errno. */
     private static final Map<String, String> REMEDIES = Map.of(
             "Permission denied", "; ports below net.ipv4.ip_unprivileged_port_start (1024) want CAP_NET_BIND_SERVICE",
@@ -81,7 +81,7 @@ public final class KernelListener {
     private final int fd;
     private final int port;
     /** Set while another process accepts from the socket. */
-    private volatile boolean held;
+    private volatile boolean suspended;
 
     /**
      * Opens a socket and listens.
@@ -97,7 +97,7 @@ public final class KernelListener {
             if (server.isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
-            mark();
+            applyMark();
             bind(local, deviceLinkIndex);
         } catch (IOException | RuntimeException e) {
             socket.close();
@@ -111,13 +111,14 @@ public final class KernelListener {
      * Accepts from a socket that already listens, perhaps one of another process. Connections in its backlog are not
      * lost.
      *
-     * @param listening descriptor of that socket; the caller closes it
+     * @param listeningFd descriptor of that socket; the caller closes it
      * @param port      port that it listens on
-     * @param waits     whether to accept nothing and leave the mark unchanged until {@link #release}
-     * @throws IOException on failure; also if {@code waits} is set and this process has no permission to set the mark
+     * @param startSuspended whether to accept nothing and leave the mark unchanged until {@link #resume}
+     * @throws IOException on failure; also if {@code startSuspended} is set and this process has no permission to set
+     *         the mark
      */
-    public KernelListener(Server server, int listening, int port, boolean waits) throws IOException {
-        held = waits;
+    public KernelListener(Server server, int listeningFd, int port, boolean startSuspended) throws IOException {
+        suspended = startSuspended;
         this.server = server;
         this.port = port;
         socket = ServerSocketChannel.open();
@@ -126,18 +127,18 @@ public final class KernelListener {
             if (fd < 0) {
                 throw new IOException("cannot determine the descriptor of a JDK socket");
             }
-            if (waits) {
+            if (startSuspended) {
                 // A trial on the unbound socket: after the other process has stopped, it is too late to fail.
-                mark();
+                applyMark();
             }
             // The JDK accepts only on a channel that it has bound. The other socket then replaces its descriptor.
             socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-            int errno = Libc.replace(fd, listening);
+            int errno = Libc.replace(fd, listeningFd);
             if (errno != 0) {
                 throw new IOException("cannot take over a listening socket: " + Errno.describe(errno));
             }
-            if (!waits) {
-                markTakenOver();
+            if (!startSuspended) {
+                applyMarkIfPermitted();
             }
         } catch (IOException | RuntimeException e) {
             socket.close();
@@ -151,7 +152,7 @@ public final class KernelListener {
     }
 
     /** Sets the server's mark, which accepted connections inherit. */
-    private void mark() throws IOException {
+    private void applyMark() throws IOException {
         int mark = server.mark();
         if (fd >= 0) {
             SocketMark.set(fd, mark);
@@ -161,21 +162,21 @@ public final class KernelListener {
     }
 
     /** Sets the mark but only logs a failure: the socket has clients, and refusing them would be worse. */
-    private void markTakenOver() {
+    private void applyMarkIfPermitted() {
         try {
-            mark();
+            applyMark();
         } catch (IOException e) {
             LOGGER.warn("port {}: cannot change SO_MARK of the kernel socket; connections that the kernel accepts have"
                     + " the mark of the previous process. Grant CAP_NET_ADMIN to this process", port, e);
         }
     }
 
-    /** Starts to accept on a socket that was opened with {@code waits}. */
-    public synchronized void release() {
+    /** Starts to accept on a socket that was opened with {@code startSuspended}. */
+    public synchronized void resume() {
         if (socket.isOpen()) {
-            markTakenOver();
+            applyMarkIfPermitted();
         }
-        held = false;
+        suspended = false;
         LockSupport.unpark(acceptor);
     }
 
@@ -185,11 +186,11 @@ public final class KernelListener {
             // Another file may have the descriptor by now.
             throw new IOException("the server on port " + port + " is closed");
         }
-        int made = fd < 0 ? -Errno.EBADF : Libc.duplicate(fd);
-        if (made < 0) {
-            throw new IOException("port " + port + " cannot be handed over: " + Errno.describe(-made));
+        int duplicated = fd < 0 ? -Errno.EBADF : Libc.duplicate(fd);
+        if (duplicated < 0) {
+            throw new IOException("port " + port + " cannot be handed over: " + Errno.describe(-duplicated));
         }
-        return made;
+        return duplicated;
     }
 
     private void bind(InetSocketAddress local, int deviceLinkIndex) throws IOException {
@@ -216,10 +217,10 @@ public final class KernelListener {
             socket.bind(local, server.backlog());
         } catch (SocketException e) {
             String remedy = REMEDIES.getOrDefault(e.getMessage(), "");
-            BindException named = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
+            BindException explained = new BindException(e.getMessage() + ": " + local.getAddress().getHostAddress()
                     + " port " + local.getPort() + remedy);
-            named.initCause(e);
-            throw named;
+            explained.initCause(e);
+            throw explained;
         }
     }
 
@@ -230,7 +231,7 @@ public final class KernelListener {
      *
      * @throws IOException if the kernel does not accept a filter on the socket
      */
-    public synchronized void refuse(TcpNetwork.Steered steered) throws IOException {
+    public synchronized void refuse(TcpNetwork.SteeredAddresses steered) throws IOException {
         if (!socket.isOpen()) {
             // Another file may have the descriptor by now.
             return;
@@ -247,17 +248,17 @@ public final class KernelListener {
 
     private void acceptAll() {
         while (socket.isOpen()) {
-            if (held || !server.accepts()) {
+            if (suspended || !server.accepts()) {
                 LockSupport.park(this);
                 continue;
             }
             try {
-                hand(socket.accept());
+                deliver(socket.accept());
             } catch (ClosedChannelException closed) {
                 return;
             } catch (IOException | ChannelException e) {
                 server.acceptFailed(e);
-                LockSupport.parkNanos(PAUSE_NANOS);
+                LockSupport.parkNanos(RETRY_NANOS);
             }
         }
     }
@@ -267,7 +268,7 @@ public final class KernelListener {
         LockSupport.unpark(acceptor);
     }
 
-    private void hand(SocketChannel connection) {
+    private void deliver(SocketChannel connection) {
         server.accepted(new KernelStreamSocket(server, connection));
     }
 

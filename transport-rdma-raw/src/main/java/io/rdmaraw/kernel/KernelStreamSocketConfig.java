@@ -14,41 +14,41 @@ import java.util.Map;
  */
 final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
     /** Maps Linux's names of options to those of module {@code jdk.net}, which a runtime image may lack. */
-    private static final Map<String, String> OF_JDK = Map.of("TCP_KEEPIDLE", "TCP_KEEPIDLE",
+    private static final Map<String, String> JDK_NAMES = Map.of("TCP_KEEPIDLE", "TCP_KEEPIDLE",
             "TCP_KEEPINTVL", "TCP_KEEPINTERVAL", "TCP_KEEPCNT", "TCP_KEEPCOUNT");
 
     private final KernelStreamSocket kernelSocket;
     /** Netty's settings of the same socket; they support the JDK's options. */
-    private final SocketChannelConfig ofNio;
+    private final SocketChannelConfig nioConfig;
     /** Null for an outgoing connection. */
     private final KernelListener.Server serverOrNull;
 
-    KernelStreamSocketConfig(KernelStreamSocket channel, Socket socket, SocketChannelConfig ofNio,
+    KernelStreamSocketConfig(KernelStreamSocket channel, Socket socket, SocketChannelConfig nioConfig,
             KernelListener.Server serverOrNull) {
         super(channel, socket);
         kernelSocket = channel;
-        this.ofNio = ofNio;
+        this.nioConfig = nioConfig;
         this.serverOrNull = serverOrNull;
     }
 
     @Override
     public Map<ChannelOption<?>, Object> getOptions() {
-        return ofNio.getOptions();
+        return nioConfig.getOptions();
     }
 
     @Override
     public <T> T getOption(ChannelOption<T> option) {
-        return option instanceof NioChannelOption ? ofNio.getOption(option) : super.getOption(option);
+        return option instanceof NioChannelOption ? nioConfig.getOption(option) : super.getOption(option);
     }
 
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
         if (option instanceof NioChannelOption) {
-            return ofNio.setOption(option, value);
+            return nioConfig.setOption(option, value);
         }
-        String ofJdk = OF_JDK.get(option.name().substring(option.name().indexOf('#') + 1));
-        if (ofJdk != null && value instanceof Integer number) {
-            return setJdkOption(ofJdk, number);
+        String jdkName = JDK_NAMES.get(option.name().substring(option.name().indexOf('#') + 1));
+        if (jdkName != null && value instanceof Integer number) {
+            return setJdkOption(jdkName, number);
         }
         return super.setOption(option, value) || serverOrNull != null && serverOrNull.ignoresOption(option);
     }
@@ -60,9 +60,9 @@ final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
      */
     @SuppressWarnings("unchecked") // an option of this name has an Integer value
     private boolean setJdkOption(String name, int value) {
-        for (ChannelOption<?> option : ofNio.getOptions().keySet()) {
+        for (ChannelOption<?> option : nioConfig.getOptions().keySet()) {
             if (option instanceof NioChannelOption && option.name().equals(name)) {
-                return ofNio.setOption((ChannelOption<Integer>) option, value);
+                return nioConfig.setOption((ChannelOption<Integer>) option, value);
             }
         }
         return false;

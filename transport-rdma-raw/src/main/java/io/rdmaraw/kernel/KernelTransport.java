@@ -18,9 +18,9 @@ import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.loop.OutboundMessages;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.TcpConnection;
-import io.rdmaraw.tcp.stack.ConnectionListener;
-import io.rdmaraw.tcp.stack.ReceivedPieces;
+import io.rdmaraw.tcp.stack.ConnectionOwner;
 import io.rdmaraw.tcp.stack.StreamErrors;
+import io.rdmaraw.tcp.stack.StreamReceiveQueue;
 import io.rdmaraw.tcp.stack.StreamTransport;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
@@ -59,21 +59,21 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     }
 
     private final KernelStreamSocket socket = KernelStreamSocket.open();
-    private final ReceivedPieces received = new ReceivedPieces();
+    private final StreamReceiveQueue received = new StreamReceiveQueue();
     private final Owner owner;
     private final SocketChannel channel;
     private final TcpStackStatistics counters;
     /** False while the channel and the socket are on different loops. */
     private boolean attached = true;
     /** Set while the socket moves to the channel's loop. The destination is read again on arrival. */
-    private final AtomicBoolean following = new AtomicBoolean();
+    private final AtomicBoolean moving = new AtomicBoolean();
     private IOException failure;
     /** Number of bytes received and not yet read by the channel's handlers. */
     private int unreadBytes;
     /** Number of messages written to the socket and not yet sent. They are first in the channel's outbound buffer. */
-    private int handedOver;
+    private int pendingWrites;
     /** Messages sent while the channel moved between loops. They are still in its outbound buffer. */
-    private final Queue<Object> takenMeanwhile = new ArrayDeque<>(0);
+    private final Queue<Object> completedWhileDetached = new ArrayDeque<>(0);
     private boolean writing;
     private boolean connected;
     private InetSocketAddress localAddress;
@@ -110,7 +110,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
             remoteAddress = socket.remoteAddress();
             connected = true;
             counters.kernelConnections++;
-            tellChannel();
+            notifyChannel();
             readMore();
         } else {
             fail(attempt.cause());
@@ -126,10 +126,10 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     private void close() {
         closed = true;
         socket.close();
-        tellChannel();
+        notifyChannel();
     }
 
-    private void tellChannel() {
+    private void notifyChannel() {
         if (attached && channel.isOpen()) {
             owner.transportChanged();
         }
@@ -146,14 +146,14 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
 
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
-        tellChannel();
+        notifyChannel();
     }
 
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event == ChannelInputShutdownEvent.INSTANCE) {
             peerFinished = true;
-            tellChannel();
+            notifyChannel();
         }
     }
 
@@ -175,30 +175,30 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     // ---- the channel's loop ----
 
     @Override
-    public void attach(ConnectionListener attaching, TcpStack stack) {
+    public void attach(ConnectionOwner attaching, TcpStack stack) {
         beginMove();
     }
 
     /** Moves the socket to the channel's loop. A socket that already moves checks the destination on arrival. */
     private void beginMove() {
-        if (following.compareAndSet(false, true)) {
-            follow();
+        if (moving.compareAndSet(false, true)) {
+            moveSocket();
         }
     }
 
-    private void follow() {
+    private void moveSocket() {
         EventLoop destination = channel.eventLoop();
         EventLoop current = socket.eventLoop();
         if (current == destination) {
             // Runs after the registration, because handlers must not read before it is complete.
-            LoopTasks.executeOrElse(destination, this::arrive, () -> { });
+            LoopTasks.executeOrElse(destination, this::onArrival, () -> { });
         } else {
             current.execute(() -> socket.deregister().addListener(left ->
-                    destination.register(socket).addListener(joined -> arrive())));
+                    destination.register(socket).addListener(joined -> onArrival())));
         }
     }
 
-    private void arrive() {
+    private void onArrival() {
         if (!channel.isOpen()) {
             // The task of closeByChannel() follows and finds the socket closed.
             closeNow(channel.config().getSoLinger() == 0);
@@ -208,29 +208,29 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
         boolean joined = owner.isOnLoop();
         if (!channel.eventLoop().inEventLoop()) {
             // The channel has moved on. The socket follows; this loop must not access either of them.
-            follow();
+            moveSocket();
             return;
         }
         if (!joined) {
             // The channel has left this loop and is on none. It calls attach() when it joins the next one.
-            following.set(false);
+            moving.set(false);
             if (!channel.eventLoop().inEventLoop()) {
                 // The channel has just joined a loop, and its attach() found the socket still moving.
                 beginMove();
             }
             return;
         }
-        following.set(false);
+        moving.set(false);
         attached = true;
         ChannelOutboundBuffer written = channel.unsafe().outboundBuffer();
-        while (!takenMeanwhile.isEmpty() && written != null) {
-            OutboundMessages.complete(written, takenMeanwhile.poll(), null);
+        while (!completedWhileDetached.isEmpty() && written != null) {
+            OutboundMessages.complete(written, completedWhileDetached.poll(), null);
         }
         hasSendRoom = true;
         // Deregistration has cleared the interest in reads and writes.
         socket.flush();
         readMore();
-        tellChannel();
+        notifyChannel();
     }
 
     @Override
@@ -300,17 +300,17 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     // ---- reading ----
 
     @Override
-    public ReceivedPieces received() {
+    public StreamReceiveQueue received() {
         return received;
     }
 
     @Override
-    public boolean lendsSlots() {
+    public boolean receivesIntoSlots() {
         return false;
     }
 
     @Override
-    public void read(int bytes) {
+    public void reportRead(int bytes) {
         unreadBytes -= bytes;
         readMore();
     }
@@ -349,8 +349,8 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
         writing = true;
         try {
             // Listeners of completed writes may have written more.
-            while (handedOver == 0 && !in.isEmpty()) {
-                if (!handOver(in)) {
+            while (pendingWrites == 0 && !in.isEmpty()) {
+                if (!writeFlushed(in)) {
                     removeCancelled(in);
                 }
                 socket.flush();
@@ -368,20 +368,20 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
      *
      * @return whether there was a message
      */
-    private boolean handOver(ChannelOutboundBuffer in) throws Exception {
-        List<Runnable> follow = new ArrayList<>();
+    private boolean writeFlushed(ChannelOutboundBuffer in) throws Exception {
+        List<Runnable> addListeners = new ArrayList<>();
         try {
             in.forEachFlushedMessage(msg -> {
                 Object part = msg instanceof ByteBuf data ? data.retainedDuplicate() : ReferenceCountUtil.retain(msg);
-                handedOver++;
+                pendingWrites++;
                 ChannelFuture write = socket.write(part);
-                follow.add(() -> write.addListener(written -> taken(in, msg, written)));
+                addListeners.add(() -> write.addListener(written -> writeCompleted(in, msg, written)));
                 return true;
             });
         } finally {
-            follow.forEach(Runnable::run);
+            addListeners.forEach(Runnable::run);
         }
-        return !follow.isEmpty();
+        return !addListeners.isEmpty();
     }
 
     /** Removes the flushed messages, which are all cancelled. */
@@ -391,14 +391,14 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
         }
     }
 
-    private void taken(ChannelOutboundBuffer in, Object msg, Future<?> written) {
-        handedOver--;
+    private void writeCompleted(ChannelOutboundBuffer in, Object msg, Future<?> written) {
+        pendingWrites--;
         if (!channel.isOpen()) {
             // Closing the channel fails the messages in its buffer.
             return;
         }
         if (!attached) {
-            takenMeanwhile.add(msg);
+            completedWhileDetached.add(msg);
             return;
         }
         if (!written.isSuccess() && !socket.isOpen()) {
@@ -414,9 +414,9 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
             }
         }
         OutboundMessages.complete(in, msg, written.cause());
-        if (handedOver == 0 && !writing) {
+        if (pendingWrites == 0 && !writing) {
             hasSendRoom = true;
-            tellChannel();
+            notifyChannel();
         }
     }
 

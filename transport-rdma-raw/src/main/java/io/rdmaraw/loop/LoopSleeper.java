@@ -17,19 +17,19 @@ import java.util.stream.Stream;
  * awake sets a mark, which prevents the next announcement ({@link SleepState}).
  */
 public final class LoopSleeper implements AutoCloseable {
-    private static final long LATE_WAKER_NANOS = 1_000_000_000L;
+    private static final long LATE_SIGNAL_TIMEOUT_NANOS = 1_000_000_000L;
     /** The bit of the wake-up descriptor in {@link #readyBits}. */
     private static final int WAKEUP_BIT = 1;
 
     private final NioLoop nio;
     private final SleepState state = new SleepState();
     private final EventFd wakeupFd = new EventFd();
-    private int[] portFds = {};
+    private int[] queueFds = {};
     private int asyncBits;
     private int descriptorBit;
     private int readyBits;
     private FdWaiter waiter = new FdWaiter(wakeupFd.fd());
-    private CompletionWatcher portWatcher;
+    private CompletionWatcher completionWatcher;
     /** Set if a waker found the loop blocked and the loop has not seen its signal yet. */
     private boolean signalOutstanding;
 
@@ -40,13 +40,13 @@ public final class LoopSleeper implements AutoCloseable {
     /**
      * Sets the descriptors to wait for.
      *
-     * @param asyncFdsOfPorts descriptors of asynchronous events; queues on one device have the same descriptor
+     * @param asyncEventFds descriptors of asynchronous events; queues on one device have the same descriptor
      * @param completionFds   descriptors of completion channels
      * @param descriptorFd    the descriptor of {@link LoopDescriptors}, or -1
      */
-    public void watch(int[] asyncFdsOfPorts, int[] completionFds, int descriptorFd) {
+    public void watch(int[] asyncEventFds, int[] completionFds, int descriptorFd) {
         Set<Integer> asyncFds = new LinkedHashSet<>();
-        IntStream.of(asyncFdsOfPorts).forEach(asyncFds::add);
+        IntStream.of(asyncEventFds).forEach(asyncFds::add);
         Set<Integer> fds = new LinkedHashSet<>();
         IntStream.of(completionFds).forEach(fds::add);
         // The bits of the asynchronous events follow the bit of the wake-up descriptor.
@@ -56,13 +56,13 @@ public final class LoopSleeper implements AutoCloseable {
             fds.add(descriptorFd);
             descriptorBit = 1 << asyncFds.size() + fds.size();
         }
-        portFds = Stream.concat(asyncFds.stream(), fds.stream()).mapToInt(Integer::intValue).toArray();
-        int[] all = new int[portFds.length + 1];
-        all[0] = wakeupFd.fd();
-        System.arraycopy(portFds, 0, all, 1, portFds.length);
+        queueFds = Stream.concat(asyncFds.stream(), fds.stream()).mapToInt(Integer::intValue).toArray();
+        int[] allFds = new int[queueFds.length + 1];
+        allFds[0] = wakeupFd.fd();
+        System.arraycopy(queueFds, 0, allFds, 1, queueFds.length);
         waiter.close();
-        waiter = new FdWaiter(all);
-        closePortWatcher();
+        waiter = new FdWaiter(allFds);
+        closeCompletionWatcher();
     }
 
     /** Returns whether a wake-up has arrived since the last {@link #clearWoken()}. */
@@ -110,7 +110,7 @@ public final class LoopSleeper implements AutoCloseable {
      * Returns whether a completion event may have ended the sleep. An event that was missed ends the next
      * sleep.
      */
-    public boolean isPortReady() {
+    public boolean isCompletionReady() {
         return (readyBits & ~(WAKEUP_BIT | asyncBits | descriptorBit)) != 0;
     }
 
@@ -120,11 +120,11 @@ public final class LoopSleeper implements AutoCloseable {
     }
 
     private void sleepInPoll(IoHandlerContext context, long nowNanos, long deadlineNanos) {
-        if (!announce(SleepState.BLOCKED, context)) {
+        if (!beginBlocking(SleepState.BLOCKED, context)) {
             return;
         }
         readyBits = waiter.await(Math.min(context.delayNanos(nowNanos), Math.max(0, deadlineNanos - nowNanos)));
-        if (state.awake()) {
+        if (state.endBlocking()) {
             signalOutstanding = true;
         }
         if ((readyBits & WAKEUP_BIT) != 0 && wakeupFd.drain()) {
@@ -133,27 +133,27 @@ public final class LoopSleeper implements AutoCloseable {
     }
 
     private void sleepInSelector(IoHandlerContext context, long deadlineNanos) {
-        if (portFds.length > 0) {
-            if (portWatcher == null) {
-                portWatcher = new CompletionWatcher(portFds, this::wakeup);
+        if (queueFds.length > 0) {
+            if (completionWatcher == null) {
+                completionWatcher = new CompletionWatcher(queueFds, this::wakeup);
             }
-            portWatcher.watch();
+            completionWatcher.watch();
         }
-        if (!announce(SleepState.BLOCKED_IN_SELECTOR, context)) {
+        if (!beginBlocking(SleepState.BLOCKED_IN_SELECTOR, context)) {
             return;
         }
         nio.run(context, deadlineNanos);
-        state.awake();
+        state.endBlocking();
         // The watcher does not report which descriptor was ready, so assume all.
         readyBits = ~WAKEUP_BIT;
     }
 
-    private boolean announce(int blocked, IoHandlerContext context) {
-        if (!state.announce(blocked)) {
+    private boolean beginBlocking(int blockedState, IoHandlerContext context) {
+        if (!state.beginBlocking(blockedState)) {
             return false;
         }
         if (!context.canBlock()) {
-            if (state.awake() && blocked == SleepState.BLOCKED) {
+            if (state.endBlocking() && blockedState == SleepState.BLOCKED) {
                 signalOutstanding = true;
             }
             return false;
@@ -161,22 +161,22 @@ public final class LoopSleeper implements AutoCloseable {
         return true;
     }
 
-    private void closePortWatcher() {
-        if (portWatcher != null) {
-            portWatcher.close();
-            portWatcher = null;
+    private void closeCompletionWatcher() {
+        if (completionWatcher != null) {
+            completionWatcher.close();
+            completionWatcher = null;
         }
     }
 
     @Override
     public void close() {
         state.close();
-        closePortWatcher();
+        closeCompletionWatcher();
         if (signalOutstanding) {
             // A waker may have found the loop blocked but not written to the descriptor yet. Wait for its write.
             // Otherwise the number of the closed descriptor could be reused, and the waker would write to another
             // file.
-            waiter.await(LATE_WAKER_NANOS);
+            waiter.await(LATE_SIGNAL_TIMEOUT_NANOS);
         }
         waiter.close();
         wakeupFd.close();

@@ -15,19 +15,19 @@ public final class LoopTasks {
     }
 
     /**
-     * Executes a task on a loop, or runs {@code ended} on the calling thread if the loop has terminated. A running loop
-     * rejects a task if its bounded queue is full ({@code io.netty.eventLoop.maxPendingTasks}). Then the task is
-     * offered again until the loop accepts it, perhaps behind later tasks. Thread-safe.
+     * Executes a task on a loop, or runs {@code onLoopEnded} on the calling thread if the loop has terminated. A
+     * running loop rejects a task if its bounded queue is full ({@code io.netty.eventLoop.maxPendingTasks}). Then the
+     * task is offered again until the loop accepts it, perhaps behind later tasks. Thread-safe.
      */
-    public static void executeOrElse(Executor loop, Runnable task, Runnable ended) {
+    public static void executeOrElse(Executor loop, Runnable task, Runnable onLoopEnded) {
         try {
             loop.execute(task);
         } catch (RejectedExecutionException e) {
             if (loop instanceof EventExecutor running && !running.isShutdown()) {
-                GlobalEventExecutor.INSTANCE.schedule(() -> executeOrElse(loop, task, ended), RETRY_MILLIS,
+                GlobalEventExecutor.INSTANCE.schedule(() -> executeOrElse(loop, task, onLoopEnded), RETRY_MILLIS,
                         TimeUnit.MILLISECONDS);
             } else {
-                ended.run();
+                onLoopEnded.run();
             }
         }
     }

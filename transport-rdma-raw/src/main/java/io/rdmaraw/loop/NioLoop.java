@@ -41,7 +41,7 @@ public final class NioLoop {
     }
 
     /** Returns whether a closed channel still holds its descriptor, and thus possibly a listening port. */
-    public boolean holdsClosed() {
+    public boolean hasCancelledHandles() {
         return cancelled;
     }
 
@@ -51,9 +51,9 @@ public final class NioLoop {
 
     public IoRegistration register(IoHandle handle) throws Exception {
         if (handler == null) {
-            IoHandler made = NioIoHandler.newFactory().newHandler(executor);
-            made.initialize();
-            handler = made;
+            IoHandler nioHandler = NioIoHandler.newFactory().newHandler(executor);
+            nioHandler.initialize();
+            handler = nioHandler;
         }
         IoRegistration registration = handler.register(handle);
         handles++;
@@ -63,7 +63,7 @@ public final class NioLoop {
     /** Handles ready channels without blocking. */
     public int runNow(IoHandlerContext context) {
         cancelled = false;
-        return handler.run(nonBlocking.around(context));
+        return handler.run(nonBlocking.wrap(context));
     }
 
     /**
@@ -73,7 +73,7 @@ public final class NioLoop {
      */
     int run(IoHandlerContext context, long deadlineNanos) {
         cancelled = false;
-        return handler.run(deadlineNanos == Long.MAX_VALUE ? context : untilDeadline.around(context, deadlineNanos));
+        return handler.run(deadlineNanos == Long.MAX_VALUE ? context : untilDeadline.wrap(context, deadlineNanos));
     }
 
     void wakeup() {
@@ -137,7 +137,7 @@ public final class NioLoop {
     private static final class NonBlockingContext implements IoHandlerContext {
         private IoHandlerContext delegate;
 
-        NonBlockingContext around(IoHandlerContext context) {
+        NonBlockingContext wrap(IoHandlerContext context) {
             delegate = context;
             return this;
         }
@@ -163,7 +163,7 @@ public final class NioLoop {
         private IoHandlerContext delegate;
         private long limitNanos;
 
-        DeadlineContext around(IoHandlerContext context, long deadlineNanos) {
+        DeadlineContext wrap(IoHandlerContext context, long deadlineNanos) {
             delegate = context;
             limitNanos = deadlineNanos;
             return this;

@@ -35,18 +35,18 @@ final class SleepState {
      * Announces that the loop is about to block. If a wake-up has arrived, clears it and returns false. Loop
      * only.
      *
-     * @param how {@link #BLOCKED} or {@link #BLOCKED_IN_SELECTOR}
+     * @param blockedState {@link #BLOCKED} or {@link #BLOCKED_IN_SELECTOR}
      */
-    boolean announce(int how) {
-        if (state.compareAndSet(AWAKE, how)) {
+    boolean beginBlocking(int blockedState) {
+        if (state.compareAndSet(AWAKE, blockedState)) {
             return true;
         }
         clearWoken();
         return false;
     }
 
-    /** Ends the announcement. Returns whether a wake-up has arrived since {@link #announce}. Loop only. */
-    boolean awake() {
+    /** Ends the announced block. Returns whether a wake-up has arrived since {@link #beginBlocking}. Loop only. */
+    boolean endBlocking() {
         return state.getAndSet(AWAKE) == WOKEN;
     }
 

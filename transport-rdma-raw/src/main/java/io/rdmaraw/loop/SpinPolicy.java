@@ -15,9 +15,9 @@ public final class SpinPolicy {
      * A spin that finds a frame is worth the maximum spin divided by this. At the default of 20 us, the value is
      * twice the CPU time of a sleep and a wake-up; the excess accounts for the lower latency.
      */
-    private static final int WORTH_PART = 2;
+    private static final int WORTH_DIVISOR = 2;
     /** Number of consecutive full-length spins without a frame after which the loop spins only occasionally. */
-    private static final int PATIENCE = 4;
+    private static final int MAX_FRUITLESS_SPINS = 4;
     /**
      * Approximate number of waits between two trials, which detect a change of the load. It doubles after each
      * failed trial.
@@ -44,27 +44,27 @@ public final class SpinPolicy {
      */
     public SpinPolicy(long spinNanos, RandomGenerator random) {
         this.random = random;
-        this.spinNanos = Math.min(spinNanos, Long.MAX_VALUE / (2 * PATIENCE));
+        this.spinNanos = Math.min(spinNanos, Long.MAX_VALUE / (2 * MAX_FRUITLESS_SPINS));
         balanceNanos = maxNanos();
     }
 
     private long maxNanos() {
-        return PATIENCE * spinNanos - 1;
+        return MAX_FRUITLESS_SPINS * spinNanos - 1;
     }
 
     /** Returns whether the next wait should begin with a spin. */
-    public boolean isWorthwhile() {
+    public boolean shouldSpin() {
         return balanceNanos >= 0 || --waitsUntilTrial <= 0;
     }
 
     /**
      * Reports the end of a spin.
      *
-     * @param found whether the spin found a frame
+     * @param foundFrame whether the spin found a frame
      * @param nanos duration of the spin
      */
-    public void ended(boolean found, long nanos) {
-        long worthNanos = found ? spinNanos / WORTH_PART : 0;
+    public void spinEnded(boolean foundFrame, long nanos) {
+        long worthNanos = foundFrame ? spinNanos / WORTH_DIVISOR : 0;
         if (balanceNanos >= 0) {
             balanceNanos = Math.min(balanceNanos + worthNanos - nanos, maxNanos());
             if (balanceNanos < 0) {

@@ -1,7 +1,7 @@
 package io.rdmaraw.loop;
 
 /**
- * Limits a rate. Up to a number of tokens can be taken at once, and one token is added per interval. Never
+ * Limits a rate. Up to a number of tokens can be acquired at once, and one token is added per interval. Never
  * reads the clock; callers pass the current time. Not thread-safe.
  */
 public final class TokenBucket {
@@ -21,16 +21,16 @@ public final class TokenBucket {
         maxMissingNanos = (tokens - 1) * intervalNanos;
     }
 
-    /** Takes a token. Returns 0, or the time in nanoseconds until one is available. */
-    public long take(long nowNanos) {
-        return take(1, nowNanos);
+    /** Acquires a token. Returns 0, or the time in nanoseconds until one is available. */
+    public long acquire(long nowNanos) {
+        return acquire(1, nowNanos);
     }
 
     /**
-     * Takes several tokens if at least one is available. Returns 0, or the time in nanoseconds until one is
+     * Acquires several tokens if at least one is available. Returns 0, or the time in nanoseconds until one is
      * available.
      */
-    public long take(int tokens, long nowNanos) {
+    public long acquire(int tokens, long nowNanos) {
         long missing = used ? Math.max(0, fullNanos - nowNanos) : 0;
         if (missing > maxMissingNanos) {
             return missing - maxMissingNanos;

@@ -156,7 +156,7 @@ public final class FrameBuf extends NativeByteBuf {
         return payload == null ? 0 : payload.readableBytes();
     }
 
-    boolean isOf(SlotPool other) {
+    boolean belongsTo(SlotPool other) {
         return pool == other;
     }
 
@@ -208,7 +208,7 @@ public final class FrameBuf extends NativeByteBuf {
     public ByteBuf capacity(int newCapacity) {
         checkNewCapacity(newCapacity);
         if (newCapacity > capacityLimit()) {
-            moveOut(newCapacity);
+            moveToOverflow(newCapacity);
         }
         capacityBytes = newCapacity;
         trimIndicesToCapacity(newCapacity);
@@ -219,7 +219,7 @@ public final class FrameBuf extends NativeByteBuf {
         return overflow == null ? slotBytes - (int) (address - slotAddress) : overflow.capacity();
     }
 
-    private void moveOut(int newCapacity) {
+    private void moveToOverflow(int newCapacity) {
         ByteBuffer larger = ByteBuffer.allocateDirect(newCapacity);
         long largerAddress = MemorySegment.ofBuffer(larger).address();
         NativeMemory.copy(address, largerAddress, capacityBytes);
@@ -259,7 +259,7 @@ public final class FrameBuf extends NativeByteBuf {
      * return the slot to the pool; the caller does. Returns false and changes nothing if that is not possible.
      * Hot path.
      */
-    boolean releaseAlone() {
+    boolean releaseIfLastReference() {
         if (attachedSlot != NONE || attachedExternal != null || overflow != null || !releaseLast()) {
             return false;
         }

@@ -20,13 +20,13 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
      * Sampling interval of the leak detector. A prime, so that regular allocation patterns do not hide one kind
      * of buffer.
      */
-    private static final int SHOWN_INTERVAL = 13;
+    private static final int LEAK_SAMPLING_INTERVAL = 13;
 
     private final SlotPool pool;
     private final int slotBytes;
     private final LongAdder unregistered = new LongAdder();
     private int reservedSlots;
-    private int handedOut;
+    private int allocated;
 
     RegisteredByteBufAllocator(SlotPool pool, int slotBytes) {
         super(true);
@@ -59,17 +59,17 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
      * of a slot. Therefore it tracks a duplicate, which only holders of the wrapper reference.
      */
     public static ByteBuf track(ByteBuf buf) {
-        ByteBuf shown = buf.duplicate();
-        ByteBuf watched = toLeakAwareBuffer(shown);
-        return watched == shown ? buf : watched;
+        ByteBuf duplicate = buf.duplicate();
+        ByteBuf leakAware = toLeakAwareBuffer(duplicate);
+        return leakAware == duplicate ? buf : leakAware;
     }
 
     /**
      * Returns whether to offer a buffer to the leak detector. At its default level it samples one of 128
      * buffers anyway.
      */
-    private boolean isShown() {
-        return isReceivedTracked() || ResourceLeakDetector.isEnabled() && ++handedOut % SHOWN_INTERVAL == 0;
+    private boolean isLeakSampled() {
+        return isReceivedTracked() || ResourceLeakDetector.isEnabled() && ++allocated % LEAK_SAMPLING_INTERVAL == 0;
     }
 
     @Override
@@ -83,7 +83,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
             FrameBuf buf = pool.acquireUnopened();
             if (buf != null) {
                 buf.open(initialCapacity, maxCapacity);
-                return isShown() ? track(buf) : buf;
+                return isLeakSampled() ? track(buf) : buf;
             }
         }
         unregistered.increment();

@@ -18,26 +18,26 @@ final class RelaxedOrdering {
     /** System property; {@code false} disables relaxed ordering. */
     static final String PROPERTY = "io.rdmaraw.relaxedOrdering";
     /** {@code IBV_ACCESS_RELAXED_ORDERING}. */
-    static final int ACCESS = 1 << 20;
+    static final int ACCESS_FLAG = 1 << 20;
     /** Models of family 6: Broadwell, then Haswell. */
     private static final Set<String> SLOWER_MODELS = Set.of("61", "71", "79", "86", "60", "63", "69", "70");
 
-    static final int ACCESS_HERE = access(System.getProperty(PROPERTY), read(Path.of("/proc/cpuinfo")));
+    static final int HOST_ACCESS_FLAG = accessFlag(System.getProperty(PROPERTY), read(Path.of("/proc/cpuinfo")));
 
     private RelaxedOrdering() {
     }
 
     /** Returns the access flag for memory regions, or 0. */
-    static int access(String property, String cpuInfo) {
-        return "false".equals(property) || isSlower(cpuInfo) ? 0 : ACCESS;
+    static int accessFlag(String property, String cpuInfo) {
+        return "false".equals(property) || isSlower(cpuInfo) ? 0 : ACCESS_FLAG;
     }
 
     private static boolean isSlower(String cpuInfo) {
-        return "GenuineIntel".equals(first(cpuInfo, "vendor_id")) && "6".equals(first(cpuInfo, "cpu family"))
-                && SLOWER_MODELS.contains(first(cpuInfo, "model"));
+        return "GenuineIntel".equals(firstValue(cpuInfo, "vendor_id")) && "6".equals(firstValue(cpuInfo, "cpu family"))
+                && SLOWER_MODELS.contains(firstValue(cpuInfo, "model"));
     }
 
-    private static String first(String cpuInfo, String key) {
+    private static String firstValue(String cpuInfo, String key) {
         return cpuInfo.lines().map(line -> line.split(":", 2))
                 .filter(parts -> parts.length == 2 && parts[0].strip().equals(key))
                 .map(parts -> parts[1].strip()).findFirst().orElse("");

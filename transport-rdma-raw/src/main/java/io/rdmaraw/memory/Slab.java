@@ -60,7 +60,7 @@ public final class Slab {
         MemoryRegion region;
         try {
             region = domain.registerMemory(memory.address(), memory.lengthBytes(),
-                    IBV_ACCESS_LOCAL_WRITE | RelaxedOrdering.ACCESS_HERE);
+                    IBV_ACCESS_LOCAL_WRITE | RelaxedOrdering.HOST_ACCESS_FLAG);
         } catch (RuntimeException e) {
             memory.close();
             throw e;
@@ -73,7 +73,7 @@ public final class Slab {
 
     /** Returns whether PCIe may reorder the devices' writes to slabs on this machine. */
     public static boolean relaxedOrdering() {
-        return RelaxedOrdering.ACCESS_HERE != 0;
+        return RelaxedOrdering.HOST_ACCESS_FLAG != 0;
     }
 
     /** Returns the pool of slots. */

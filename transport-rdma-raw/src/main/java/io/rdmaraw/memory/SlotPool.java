@@ -7,11 +7,11 @@ import java.util.stream.IntStream;
 
 /**
  * The free slots of one slab, owned by one event loop. The first slots may be strides of chunks
- * ({@link StrideLayout}). These are taken by the chunk and returned one by one.
+ * ({@link StrideLayout}). These are acquired by the chunk and released one by one.
  *
- * <p>The owner's thread takes and returns slots on an array stack, so that the slot used last, which is still
- * in the cache, is reused first. Other threads return slots through a lock-free linked list. The owner takes
- * over the whole list at once, which avoids the ABA problem. Only the owner takes slots.
+ * <p>The owner's thread acquires and releases slots on an array stack, so that the slot used last, which is still
+ * in the cache, is reused first. Other threads release slots through a lock-free linked list. The owner takes
+ * over the whole list at once, which avoids the ABA problem. Only the owner acquires slots.
  */
 public final class SlotPool {
     /** Value of an array element that contains no slot index. */
@@ -46,11 +46,12 @@ public final class SlotPool {
     private volatile Runnable onAllReturned;
 
     /** The strides precede the slots in memory. */
-    SlotPool(long firstStrideAddress, StrideLayout layout, int slotCount, int placeBytes, int lkey, SlotPoison poison) {
+    SlotPool(long firstStrideAddress, StrideLayout layout, int slotCount, int slotDistanceBytes, int lkey,
+            SlotPoison poison) {
         this.poison = poison;
         chunks = new StrideChunks(layout);
         strideSlots = layout.strides();
-        slotBytes = capacityBytes(placeBytes);
+        slotBytes = capacityBytes(slotDistanceBytes);
         allocator = new RegisteredByteBufAllocator(this, slotBytes);
         slots = new FrameBuf[strideSlots + slotCount];
         free = new int[slotCount];
@@ -61,10 +62,10 @@ public final class SlotPool {
             poison.onFree(slots[i]);
         }
         long firstSlotAddress = firstStrideAddress + layout.lengthBytes();
-        // Filled from the end, so that the first slots taken are the first in memory.
+        // Filled from the end, so that the first slots acquired are the first in memory.
         for (int i = 0; i < slotCount; i++) {
             int number = strideSlots + i;
-            long address = firstSlotAddress + (long) i * placeBytes + colourOffsetBytes(i, placeBytes);
+            long address = firstSlotAddress + (long) i * slotDistanceBytes + colourOffsetBytes(i, slotDistanceBytes);
             slots[number] = new FrameBuf(this, address, slotBytes, slotBytes, number, lkey);
             free[slotCount - 1 - i] = number;
             poison.onFree(slots[number]);
@@ -89,14 +90,14 @@ public final class SlotPool {
         return strideBytes < MIN_COLOURED_BYTES ? 0 : slotIndex % COLOURS * CACHE_LINE_BYTES;
     }
 
-    /** Sets the thread that takes slots. The loop calls this whenever it (re)starts on a thread. */
-    public void ownedBy(Thread thread) {
+    /** Sets the thread that acquires slots. The loop calls this whenever it (re)starts on a thread. */
+    public void setOwner(Thread thread) {
         owner = thread;
     }
 
     /** Returns whether a buffer is a slot of this pool. */
     public boolean owns(FrameBuf buf) {
-        return buf.isOf(this);
+        return buf.belongsTo(this);
     }
 
     /** Returns the buffer of a slot, whether free or not. */
@@ -104,7 +105,7 @@ public final class SlotPool {
         return slots[slotIndex];
     }
 
-    /** Returns the length in bytes of a slot returned by {@link #take}. */
+    /** Returns the length in bytes of a slot returned by {@link #acquire}. */
     public int slotBytes() {
         return slotBytes;
     }
@@ -139,27 +140,27 @@ public final class SlotPool {
     }
 
     /**
-     * Takes a chunk for the device to fill. May be called on the owner's thread only.
+     * Acquires a chunk for the device to fill. May be called on the owner's thread only.
      *
      * @return the slot index of its first stride, or -1 if no chunk is free
      */
-    public int takeChunk() {
+    public int acquireChunk() {
         if (availableChunks() == 0) {
             return -1;
         }
-        int first = chunks.take() * chunks.layout().stridesPerChunk();
+        int first = chunks.acquire() * chunks.layout().stridesPerChunk();
         for (int i = 0; i < chunks.layout().stridesPerChunk(); i++) {
             poison.onAcquire(slots[first + i]);
         }
         return first;
     }
 
-    /** Returns unused strides of one chunk to the pool. May be called on the owner's thread only. */
-    public void returnStrides(int firstSlot, int count) {
+    /** Releases unused strides of one chunk. May be called on the owner's thread only. */
+    public void releaseStrides(int firstSlot, int count) {
         for (int i = 0; i < count; i++) {
             poison.onFree(slots[firstSlot + i]);
         }
-        chunks.recycle(firstSlot, count);
+        chunks.release(firstSlot, count);
     }
 
     /** Returns the number of free slots, not counting strides. May be called on the owner's thread only. */
@@ -180,18 +181,18 @@ public final class SlotPool {
     }
 
     /**
-     * Takes a free slot as an empty buffer with one reference and the slot's length as capacity. May be called
+     * Acquires a free slot as an empty buffer with one reference and the slot's length as capacity. May be called
      * on the owner's thread only.
      *
      * @return the buffer, or null if no slot is free
      */
-    public FrameBuf take() {
+    public FrameBuf acquire() {
         FrameBuf buf = acquireUnopened();
         return buf == null ? null : buf.open(buf.slotBytes(), Integer.MAX_VALUE);
     }
 
     /**
-     * Takes a free slot without opening its buffer, in order to post it to a receive queue.
+     * Acquires a free slot without opening its buffer, in order to post it to a receive queue.
      * {@link #openReceived} opens the buffer when a frame has arrived. May be called on the owner's thread only.
      *
      * @return the buffer, or null if no slot is free
@@ -206,7 +207,7 @@ public final class SlotPool {
     }
 
     /**
-     * Opens the buffer of a slot taken with {@link #acquireUnopened}.
+     * Opens the buffer of a slot acquired with {@link #acquireUnopened}.
      *
      * @param lengthBytes number of bytes that the device wrote to the slot
      */
@@ -220,8 +221,8 @@ public final class SlotPool {
     }
 
     /**
-     * Returns a slot that was taken with {@link #acquireUnopened} and never opened. May be called on the owner's thread
-     * only.
+     * Releases a slot that was acquired with {@link #acquireUnopened} and never opened. May be called on the owner's
+     * thread only.
      */
     public void releaseUnopened(int slotIndex) {
         poison.onFree(slots[slotIndex]);
@@ -255,7 +256,7 @@ public final class SlotPool {
         int i = from;
         while (i < end) {
             int slotIndex = slotIndices[i];
-            if (slotIndex < strideSlots || !slots[slotIndex].releaseAlone()) {
+            if (slotIndex < strideSlots || !slots[slotIndex].releaseIfLastReference()) {
                 break;
             }
             slotIndices[i++] = NONE;
@@ -284,7 +285,7 @@ public final class SlotPool {
     private void pushFree(FrameBuf buf) {
         int slotIndex = buf.slotIndex();
         if (slotIndex < strideSlots) {
-            chunks.recycle(slotIndex, buf.closeStrides(chunks.layout().strideBytes()));
+            chunks.release(slotIndex, buf.closeStrides(chunks.layout().strideBytes()));
         } else {
             free[freeCount++] = slotIndex;
         }
@@ -301,7 +302,7 @@ public final class SlotPool {
     }
 
     /**
-     * Ends the ownership: no further slots can be taken. Runs an action when all slots are returned, either at
+     * Ends the ownership: no further slots can be acquired. Runs an action when all slots are returned, either at
      * once or on the thread that returns the last one.
      */
     void retireWhenReturned(Runnable action) {
@@ -313,7 +314,7 @@ public final class SlotPool {
     private synchronized void runIfAllReturned() {
         drainReturned();
         Runnable action = onAllReturned;
-        if (freeCount == free.length && chunks.areAllBack() && action != null) {
+        if (freeCount == free.length && chunks.areAllFree() && action != null) {
             onAllReturned = null;
             action.run();
         }
@@ -328,13 +329,13 @@ public final class SlotPool {
             return List.of();
         }
         drainReturned();
-        boolean[] back = new boolean[slots.length];
+        boolean[] isFree = new boolean[slots.length];
         for (int i = 0; i < freeCount; i++) {
-            back[free[i]] = true;
+            isFree[free[i]] = true;
         }
         int stridesPerChunk = Math.max(1, chunks.layout().stridesPerChunk());
         return IntStream.range(0, slots.length)
-                .filter(i -> i < strideSlots ? !chunks.isBack(i / stridesPerChunk) : !back[i])
+                .filter(i -> i < strideSlots ? !chunks.isFree(i / stridesPerChunk) : !isFree[i])
                 .mapToObj(i -> slots[i].describeHeld()).toList();
     }
 }

@@ -32,16 +32,16 @@ final class StrideChunks {
         return freeCount;
     }
 
-    boolean areAllBack() {
+    boolean areAllFree() {
         return freeCount == free.length;
     }
 
-    boolean isBack(int chunk) {
+    boolean isFree(int chunk) {
         return returned[chunk] == layout.stridesPerChunk();
     }
 
-    /** Takes a chunk. Returns its index, or -1 if none is free. */
-    int take() {
+    /** Acquires a chunk. Returns its index, or -1 if none is free. */
+    int acquire() {
         if (freeCount == 0) {
             return -1;
         }
@@ -50,8 +50,8 @@ final class StrideChunks {
         return chunk;
     }
 
-    /** Returns strides of one chunk. */
-    void recycle(int firstStride, int count) {
+    /** Releases strides of one chunk. */
+    void release(int firstStride, int count) {
         int chunk = firstStride / layout.stridesPerChunk();
         returned[chunk] += count;
         if (returned[chunk] == layout.stridesPerChunk()) {

@@ -59,8 +59,8 @@ public final class CapabilityBroker implements AutoCloseable {
     private static final int REPLY_TEXT = 24;
 
     private static final int INSTRUCTION_BYTES = 8;
-    private static final long ANSWER_LIMIT_NANOS = 1_000_000_000L;
-    private static final long CONNECT_PAUSE_NANOS = 1_000_000L;
+    private static final long REPLY_TIMEOUT_NANOS = 1_000_000_000L;
+    private static final long CONNECT_RETRY_NANOS = 1_000_000L;
 
     private final NativeSocket socket;
     private final FdWaiter waiter;
@@ -109,11 +109,11 @@ public final class CapabilityBroker implements AutoCloseable {
 
     /** EAGAIN means that the broker's backlog is full, which is temporary. */
     private static void connect(NativeSocket socket, long address, String path) throws IOException {
-        long deadline = System.nanoTime() + ANSWER_LIMIT_NANOS;
+        long deadline = System.nanoTime() + REPLY_TIMEOUT_NANOS;
         int errno;
         while ((errno = socket.connect(address, PATH_OFFSET + PATH_BYTES)) == Errno.EAGAIN
                 && deadline - System.nanoTime() > 0) {
-            LockSupport.parkNanos(CONNECT_PAUSE_NANOS);
+            LockSupport.parkNanos(CONNECT_RETRY_NANOS);
         }
         if (errno != 0) {
             throw new IOException("there is no rdma-raw-broker at '" + path + "', which " + VARIABLE + " names: "
@@ -143,7 +143,7 @@ public final class CapabilityBroker implements AutoCloseable {
 
     /** Waits for the reply with a sequence number and discards earlier replies. */
     private void awaitReply(int sequence) throws IOException {
-        long deadline = System.nanoTime() + ANSWER_LIMIT_NANOS;
+        long deadline = System.nanoTime() + REPLY_TIMEOUT_NANOS;
         while (true) {
             if (receiveReply()) {
                 if (NativeMemory.getInt(reply + REPLY_SEQUENCE) == sequence) {

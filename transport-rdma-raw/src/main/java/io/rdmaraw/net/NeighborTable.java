@@ -30,7 +30,7 @@ public final class NeighborTable<P> {
      * When the table is full, a hop with fewer waiting packets than this displaces packets of other hops. A hop
      * with at least as many displaces its own.
      */
-    private static final int FEW = 3;
+    private static final int FAIR_SHARE_PACKETS = 3;
     /**
      * Number of requests for an unresolved hop, and their interval (RFC 4861: MAX_UNICAST_SOLICIT,
      * RETRANS_TIMER).
@@ -152,7 +152,7 @@ public final class NeighborTable<P> {
     }
 
     /** Adds a hop with a MAC address from another source. The address must be confirmed while the hop is in use. */
-    public Use known(int linkIndex, IpAddress hop, long mac, long nowNanos) {
+    public Use addKnown(int linkIndex, IpAddress hop, long mac, long nowNanos) {
         Key key = new Key(linkIndex, hop);
         Entry<P> entry = entries.get(key);
         if (entry == null && entries.size() == MAX_HOPS) {
@@ -217,7 +217,7 @@ public final class NeighborTable<P> {
         }
         entry.usedNanos = nowNanos;
         boolean full = waiting.size() == maxWaiting;
-        if (entry.waiting.size() == maxWaitingOfHop || full && entry.waiting.size() >= FEW) {
+        if (entry.waiting.size() == maxWaitingOfHop || full && entry.waiting.size() >= FAIR_SHARE_PACKETS) {
             discardOldest(entry);
         } else if (full) {
             displaced++;

@@ -113,11 +113,11 @@ public final class PacketReassembly {
             ofVersion.put(key, partial);
             charge(partial, RECORD_BYTES);
         }
-        if (!partial.packet.place(fragment)) {
+        if (!partial.packet.add(fragment)) {
             drop(partial);
             return null;
         }
-        if (partial.packet.isWhole()) {
+        if (partial.packet.isComplete()) {
             return finish(partial, ipv4);
         }
         charge(partial, RECORD_BYTES + partial.packet.capacityBytes());

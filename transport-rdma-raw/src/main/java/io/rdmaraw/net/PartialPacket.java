@@ -22,12 +22,12 @@ final class PartialPacket {
     /** Grows with the received fragments. */
     private ByteBuf bytes;
     /** Bit map of the received units. */
-    private long[] present = new long[4];
+    private long[] receivedUnits = new long[4];
     private int fragments;
-    private int presentBytes;
+    private int receivedBytes;
     private int totalBytes = -1;
     /** Largest end offset of the received fragments. */
-    private int farthestEnd;
+    private int maxEnd;
     /** The headers of the frame with the first fragment, or null before it has arrived. */
     private byte[] firstHeaders;
     private int firstLengthBytes;
@@ -46,13 +46,13 @@ final class PartialPacket {
     }
 
     /** Adds a fragment. Returns false if the packet must be discarded. */
-    boolean place(ParsedFrame fragment) {
+    boolean add(ParsedFrame fragment) {
         int offset = fragment.fragmentOffsetBytes();
         int lengthBytes = fragment.payloadLengthBytes();
         int end = offset + lengthBytes;
         fragments++;
         ecnValues |= 1 << fragment.ecn();
-        farthestEnd = Math.max(farthestEnd, end);
+        maxEnd = Math.max(maxEnd, end);
         if (!fragment.isMoreFragments()) {
             if (totalBytes >= 0 && totalBytes != end) {
                 return false;
@@ -61,7 +61,7 @@ final class PartialPacket {
         }
         // No fragment may extend beyond the last one, whichever arrived first. Otherwise its bytes would be
         // counted instead of missing ones.
-        if (end > MAX_PAYLOAD_BYTES || totalBytes >= 0 && farthestEnd > totalBytes) {
+        if (end > MAX_PAYLOAD_BYTES || totalBytes >= 0 && maxEnd > totalBytes) {
             return false;
         }
         if (hasMark() && (ecnValues & 1) != 0) {
@@ -77,9 +77,9 @@ final class PartialPacket {
         reserve(headersBytes + end);
         bytes.writerIndex(bytes.capacity());
         NativeMemory.copy(fragment.payloadAddress(), BufferAddress.of(bytes) + headersBytes + offset, lengthBytes);
-        presentBytes += lengthBytes;
+        receivedBytes += lengthBytes;
         if (offset == 0) {
-            keepHeaders(fragment);
+            saveHeaders(fragment);
         }
         return true;
     }
@@ -87,14 +87,14 @@ final class PartialPacket {
     /** Marks units as received. Returns the number of units that had been received before. */
     private int mark(int firstUnit, int units) {
         int words = (firstUnit + units + Long.SIZE - 1) / Long.SIZE;
-        if (words > present.length) {
-            present = Arrays.copyOf(present, Math.max(words, 2 * present.length));
+        if (words > receivedUnits.length) {
+            receivedUnits = Arrays.copyOf(receivedUnits, Math.max(words, 2 * receivedUnits.length));
         }
         int repeated = 0;
         for (int unit = firstUnit; unit < firstUnit + units; unit++) {
             long bit = 1L << unit;
-            repeated += (present[unit / Long.SIZE] & bit) == 0 ? 0 : 1;
-            present[unit / Long.SIZE] |= bit;
+            repeated += (receivedUnits[unit / Long.SIZE] & bit) == 0 ? 0 : 1;
+            receivedUnits[unit / Long.SIZE] |= bit;
         }
         return repeated;
     }
@@ -110,7 +110,7 @@ final class PartialPacket {
         bytes = larger;
     }
 
-    private void keepHeaders(ParsedFrame fragment) {
+    private void saveHeaders(ParsedFrame fragment) {
         long frame = fragment.frameAddress();
         firstHeaders = new byte[fragment.payloadOffset()];
         NativeMemory.getBytes(frame, firstHeaders, 0, firstHeaders.length);
@@ -123,8 +123,8 @@ final class PartialPacket {
     }
 
     /** Returns whether the packet is complete. */
-    boolean isWhole() {
-        return presentBytes == totalBytes;
+    boolean isComplete() {
+        return receivedBytes == totalBytes;
     }
 
     int fragments() {
@@ -133,7 +133,7 @@ final class PartialPacket {
 
     /** Returns the memory used by the packet. */
     int capacityBytes() {
-        return bytes.capacity() + present.length * Long.BYTES + (firstHeaders == null ? 0 : firstHeaders.length);
+        return bytes.capacity() + receivedUnits.length * Long.BYTES + (firstHeaders == null ? 0 : firstHeaders.length);
     }
 
     /**

@@ -10,15 +10,15 @@ import java.util.List;
  * until a policy rule is added. After that, and always in IPv6, the tables are searched one after the other.
  */
 public final class RouteTables {
-    private static final int[] SEARCHED = {Route.LOCAL_TABLE, Route.MAIN_TABLE, Route.DEFAULT_TABLE};
+    private static final int[] SEARCH_ORDER = {Route.LOCAL_TABLE, Route.MAIN_TABLE, Route.DEFAULT_TABLE};
     private static final int VERSIONS = 2;
 
     /** Indexed by IP version, then by search order. */
     private final RouteTrie[] tries;
-    private boolean apart;
+    private boolean localTableFirst;
 
     public RouteTables() {
-        tries = new RouteTrie[VERSIONS * SEARCHED.length];
+        tries = new RouteTrie[VERSIONS * SEARCH_ORDER.length];
         clear();
     }
 
@@ -27,7 +27,7 @@ public final class RouteTables {
         for (int i = 0; i < tries.length; i++) {
             tries[i] = from.tries[i].copy();
         }
-        apart = from.apart;
+        localTableFirst = from.localTableFirst;
     }
 
     /** Returns a copy of the routes that any thread may read. Later changes do not affect it. */
@@ -43,8 +43,8 @@ public final class RouteTables {
     }
 
     /** Searches the local table of IPv4 before the others from now on, because the host has had a policy rule. */
-    public void separate() {
-        apart = true;
+    public void searchLocalTableFirst() {
+        localTableFirst = true;
     }
 
     /** Returns whether the table of a route is searched if there are no policy rules. */
@@ -92,7 +92,7 @@ public final class RouteTables {
     }
 
     private RouteTrie trie(boolean ipv4, int order) {
-        return tries[ipv4 ? order : SEARCHED.length + order];
+        return tries[ipv4 ? order : SEARCH_ORDER.length + order];
     }
 
     private static int bits(Route route) {
@@ -122,7 +122,7 @@ public final class RouteTables {
      */
     Route find(IpAddress address, RouteTrie.Choice first, RouteTrie.Choice second) {
         boolean ipv4 = address.isIpv4();
-        if (ipv4 && !apart) {
+        if (ipv4 && !localTableFirst) {
             Route local = find(trie(true, 0), address, first, second);
             Route main = find(trie(true, 1), address, first, second);
             Route longest = main == null || local != null && local.prefixLength() >= main.prefixLength() ? local : main;
@@ -137,7 +137,7 @@ public final class RouteTables {
     }
 
     private Route find(boolean ipv4, int from, IpAddress address, RouteTrie.Choice first, RouteTrie.Choice second) {
-        for (int order = from; order < (ipv4 ? SEARCHED.length : SEARCHED.length - 1); order++) {
+        for (int order = from; order < (ipv4 ? SEARCH_ORDER.length : SEARCH_ORDER.length - 1); order++) {
             Route route = find(trie(ipv4, order), address, first, second);
             if (isFinal(route)) {
                 return route;

@@ -40,14 +40,14 @@ final class SourceAddresses {
         this.links = new ArrayList<>(links);
         // The loopback interface is the first one of each namespace.
         this.links.sort(Comparator.comparing(link -> !link.isLoopback()));
-        for (LocalAddress each : addresses) {
-            if (each.isUsable()) {
-                (each.address().isIpv4() ? ipv4 : ipv6)
-                        .computeIfAbsent(each.linkIndex(), link -> new ArrayList<>()).add(each);
+        for (LocalAddress candidate : addresses) {
+            if (candidate.isUsable()) {
+                (candidate.address().isIpv4() ? ipv4 : ipv6)
+                        .computeIfAbsent(candidate.linkIndex(), link -> new ArrayList<>()).add(candidate);
             }
         }
         ipv4.values().forEach(list -> list.sort(Comparator.comparing(LocalAddress::scope, Collections.reverseOrder())));
-        ipv6.values().forEach(list -> list.sort(Comparator.comparing(each -> -scope(each.address()))));
+        ipv6.values().forEach(list -> list.sort(Comparator.comparing(candidate -> -scope(candidate.address()))));
     }
 
     /**
@@ -58,19 +58,19 @@ final class SourceAddresses {
      */
     IpAddress ipv4(Link link, IpAddress gatewayOrNull, int scope) {
         IpAddress first = null;
-        for (LocalAddress each : ipv4.getOrDefault(link.index(), List.of())) {
-            if (each.isSecondary() || each.scope() > scope) {
+        for (LocalAddress candidate : ipv4.getOrDefault(link.index(), List.of())) {
+            if (candidate.isSecondary() || candidate.scope() > scope) {
                 continue;
             }
             if (gatewayOrNull == null || !gatewayOrNull.isIpv4()
-                    || NetworkSnapshot.samePrefix(each.address(), gatewayOrNull, each.prefixLength())) {
-                return each.address();
+                    || NetworkSnapshot.samePrefix(candidate.address(), gatewayOrNull, candidate.prefixLength())) {
+                return candidate.address();
             }
-            first = first == null ? each.address() : first;
+            first = first == null ? candidate.address() : first;
         }
         return first != null ? first : links.stream()
                 .flatMap(other -> ipv4.getOrDefault(other.index(), List.of()).stream())
-                .filter(each -> !each.isSecondary() && !each.isLinkLocal() && each.scope() <= scope)
+                .filter(candidate -> !candidate.isSecondary() && !candidate.isLinkLocal() && candidate.scope() <= scope)
                 .map(LocalAddress::address).findFirst().orElse(null);
     }
 
@@ -79,9 +79,9 @@ final class SourceAddresses {
         boolean sameLinkOnly = destination.isMulticast() || destination.isLinkLocal();
         LocalAddress best = null;
         for (Link holder : sameLinkOnly ? List.of(link) : links) {
-            for (LocalAddress each : ipv6.getOrDefault(holder.index(), List.of())) {
-                if (best == null || isBetter(each, best, link, destination)) {
-                    best = each;
+            for (LocalAddress candidate : ipv6.getOrDefault(holder.index(), List.of())) {
+                if (best == null || isBetter(candidate, best, link, destination)) {
+                    best = candidate;
                 }
             }
         }
@@ -89,23 +89,23 @@ final class SourceAddresses {
     }
 
     /** Applies the rules of RFC 6724 section 5 in order. Rule 4 concerns mobile IPv6 and is omitted. */
-    private static boolean isBetter(LocalAddress each, LocalAddress best, Link link, IpAddress destination) {
+    private static boolean isBetter(LocalAddress candidate, LocalAddress best, Link link, IpAddress destination) {
         int wanted = scope(destination);
-        int order = Boolean.compare(each.address().equals(destination), best.address().equals(destination));
-        order = order != 0 ? order : Integer.compare(fit(each, wanted), fit(best, wanted));
-        order = order != 0 ? order : Boolean.compare(best.isDeprecated(), each.isDeprecated());
+        int order = Boolean.compare(candidate.address().equals(destination), best.address().equals(destination));
+        order = order != 0 ? order : Integer.compare(scopeOrder(candidate, wanted), scopeOrder(best, wanted));
+        order = order != 0 ? order : Boolean.compare(best.isDeprecated(), candidate.isDeprecated());
         order = order != 0 ? order
-                : Boolean.compare(each.linkIndex() == link.index(), best.linkIndex() == link.index());
+                : Boolean.compare(candidate.linkIndex() == link.index(), best.linkIndex() == link.index());
         int label = label(destination);
         order = order != 0 ? order
-                : Boolean.compare(label(each.address()) == label, label(best.address()) == label);
+                : Boolean.compare(label(candidate.address()) == label, label(best.address()) == label);
         // Linux prefers public addresses unless use_tempaddr is 2.
-        order = order != 0 ? order : Boolean.compare(best.isTemporary(), each.isTemporary());
-        order = order != 0 ? order : Integer.compare(commonBits(each, destination), commonBits(best, destination));
+        order = order != 0 ? order : Boolean.compare(best.isTemporary(), candidate.isTemporary());
+        order = order != 0 ? order : Integer.compare(commonBits(candidate, destination), commonBits(best, destination));
         return order > 0;
     }
 
-    private static int fit(LocalAddress address, int wanted) {
+    private static int scopeOrder(LocalAddress address, int wanted) {
         int scope = scope(address.address());
         return scope >= wanted ? -scope : scope - TOO_NARROW;
     }

@@ -20,7 +20,7 @@ public final class NetlinkSocket implements AutoCloseable {
     public static final int BUFFER_BYTES = 64 * 1024;
     private static final int RECEIVE_QUEUE_BYTES = 4 * 1024 * 1024;
     /** Limit for an answer. Normally the kernel answers a request before {@code sendto} returns. */
-    private static final long ANSWER_LIMIT_NANOS = 5_000_000_000L;
+    private static final long REPLY_TIMEOUT_NANOS = 5_000_000_000L;
 
     /**
      * Reports that the kernel dropped notifications because the queue was full. The caller must read the state
@@ -92,21 +92,21 @@ public final class NetlinkSocket implements AutoCloseable {
     }
 
     /** Receives the next datagram of an answer. Waits for it, up to a limit. */
-    public void receiveAnswer(NetlinkReader reader) throws IOException {
-        long deadline = System.nanoTime() + ANSWER_LIMIT_NANOS;
+    public void receiveReply(NetlinkReader reader) throws IOException {
+        long deadline = System.nanoTime() + REPLY_TIMEOUT_NANOS;
         while (!receive(reader)) {
             long left = deadline - System.nanoTime();
             if (left <= 0) {
-                throw new IOException("netlink did not answer within " + ANSWER_LIMIT_NANOS / 1_000_000_000L + " s");
+                throw new IOException("netlink did not answer within " + REPLY_TIMEOUT_NANOS / 1_000_000_000L + " s");
             }
             waiter.await(left);
         }
     }
 
     /** Waits for the answer to a request, positions the reader on it, and returns its type. */
-    public int awaitAnswer(NetlinkReader reader, int sequence) throws IOException {
+    public int awaitReply(NetlinkReader reader, int sequence) throws IOException {
         while (true) {
-            receiveAnswer(reader);
+            receiveReply(reader);
             while (reader.nextMessage()) {
                 if (reader.sequence() == sequence) {
                     return reader.type();

@@ -17,7 +17,7 @@ import io.rdmaraw.verbs.objects.WorkQueue;
  */
 public interface DirectRings {
     /** Returns the name of the driver for messages, for example {@code mlx5}. */
-    String devices();
+    String driverName();
 
     /** Returns why the rings of this device cannot be accessed directly, or null if they can. */
     String unavailability(VerbsContext context);
@@ -26,7 +26,7 @@ public interface DirectRings {
      * Returns whether TSO sends posted through libibverbs work on this device. Some vendors' libraries have defects. If
      * the device belongs to another vendor, returns true.
      */
-    default boolean callsCanSegment(VerbsContext context) {
+    default boolean verbsSupportsTso(VerbsContext context) {
         return true;
     }
 
@@ -38,7 +38,7 @@ public interface DirectRings {
      *
      * @return an action to run once, after the queue pair has been destroyed. It ends the restriction
      */
-    default Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
+    default Runnable registerVerbsSender(VerbsContext context, QueuePair queuePair) {
         return () -> { };
     }
 

@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
 /** The installed {@link DirectRings} services, loaded once. */
 final class DirectRingsRegistry {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DirectRingsRegistry.class);
-    private static final List<DirectRings> KINDS = load(ServiceLoader.load(DirectRings.class,
+    private static final List<DirectRings> SERVICES = load(ServiceLoader.load(DirectRings.class,
             DirectRings.class.getClassLoader()).iterator());
 
     private DirectRingsRegistry() {
@@ -28,19 +28,19 @@ final class DirectRingsRegistry {
      * through libibverbs.
      */
     static List<DirectRings> load(Iterator<DirectRings> services) {
-        List<DirectRings> kinds = new ArrayList<>();
+        List<DirectRings> loaded = new ArrayList<>();
         boolean more = true;
         while (more) {
             try {
                 more = services.hasNext();
                 if (more) {
-                    kinds.add(services.next());
+                    loaded.add(services.next());
                 }
             } catch (ServiceConfigurationError e) {
                 LOGGER.warn("cannot load a driver for direct ring access; its devices use libibverbs", e);
             }
         }
-        return List.copyOf(kinds);
+        return List.copyOf(loaded);
     }
 
     /**
@@ -48,24 +48,24 @@ final class DirectRingsRegistry {
      *
      * @throws UnsupportedOperationException if direct rings are required and not available
      */
-    static DirectRings of(DirectAccess asked, VerbsContext context) {
-        if (asked == DirectAccess.NEVER) {
+    static DirectRings of(DirectAccess requested, VerbsContext context) {
+        if (requested == DirectAccess.NEVER) {
             return null;
         }
-        boolean soft = isSoft(context);
-        for (DirectRings kind : KINDS) {
-            if (!soft && kind.unavailability(context) == null) {
-                return kind;
+        boolean isSoft = isSoft(context);
+        for (DirectRings rings : SERVICES) {
+            if (!isSoft && rings.unavailability(context) == null) {
+                return rings;
             }
         }
-        if (asked == DirectAccess.REQUIRED && KINDS.isEmpty()) {
+        if (requested == DirectAccess.REQUIRED && SERVICES.isEmpty()) {
             throw new UnsupportedOperationException("direct verbs are required, but no service " + DirectRings.class
                     .getName() + " is on the class path; when jars are merged, merge META-INF/services too");
         }
-        if (asked == DirectAccess.REQUIRED) {
+        if (requested == DirectAccess.REQUIRED) {
             throw new UnsupportedOperationException("direct verbs are required, but "
-                    + (soft ? context.deviceName() + " is a software device" : unavailability(context))
-                    + "; use a device of " + devices()
+                    + (isSoft ? context.deviceName() + " is a software device" : unavailability(context))
+                    + "; use a device of " + driverNames()
                     + ", or leave the choice to the transport (DirectAccess.AUTO)");
         }
         return null;
@@ -76,27 +76,28 @@ final class DirectRingsRegistry {
     }
 
     private static String unavailability(VerbsContext context) {
-        return KINDS.stream().map(kind -> kind.unavailability(context)).collect(Collectors.joining(" and "));
+        return SERVICES.stream().map(rings -> rings.unavailability(context)).collect(Collectors.joining(" and "));
     }
 
     /** Returns whether TSO sends posted through libibverbs work on this device. */
-    static boolean callsCanSegment(VerbsContext context) {
+    static boolean verbsSupportsTso(VerbsContext context) {
         // Some driver libraries have a defect in TSO sends. Without a service that knows the library, assume the
         // defect.
-        return isSoft(context) || !KINDS.isEmpty() && KINDS.stream().allMatch(kind -> kind.callsCanSegment(context));
+        return isSoft(context) || !SERVICES.isEmpty()
+                && SERVICES.stream().allMatch(rings -> rings.verbsSupportsTso(context));
     }
 
-    /** Calls {@link DirectRings#noteCalls} of all services. */
-    static Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
-        List<Runnable> ends = new ArrayList<>();
+    /** Calls {@link DirectRings#registerVerbsSender} of all services. */
+    static Runnable registerVerbsSender(VerbsContext context, QueuePair queuePair) {
+        List<Runnable> deregistrations = new ArrayList<>();
         if (!isSoft(context)) {
-            KINDS.forEach(kind -> ends.add(kind.noteCalls(context, queuePair)));
+            SERVICES.forEach(rings -> deregistrations.add(rings.registerVerbsSender(context, queuePair)));
         }
-        return () -> ends.forEach(Runnable::run);
+        return () -> deregistrations.forEach(Runnable::run);
     }
 
     /** Returns the kinds of devices with direct rings, for messages. */
-    static String devices() {
-        return KINDS.stream().map(DirectRings::devices).collect(Collectors.joining(" or "));
+    static String driverNames() {
+        return SERVICES.stream().map(DirectRings::driverName).collect(Collectors.joining(" or "));
     }
 }

@@ -54,7 +54,7 @@ public class FrameQueue implements AutoCloseable {
      */
     private static final int MAX_FAILED_STARTS = 3;
     /** SGEs of a frame that are reserved: one for the headers, one for the padding. */
-    private static final int OWN_ELEMENTS = 2;
+    private static final int RESERVED_ELEMENTS = 2;
 
     private final SharedDevice device;
     private final RegisteredRanges registeredRanges;
@@ -92,7 +92,7 @@ public class FrameQueue implements AutoCloseable {
                 plan != null ? plan.slotCount() : options.slotCount(), options.slotBytes());
         device.retain();
         slots = slab.pool();
-        slots.ownedBy(Thread.currentThread());
+        slots.setOwner(Thread.currentThread());
         counters.slots = slots;
         slots.allocator().reserve(2 * ReceiveRing.RESERVED_SLOTS);
         padding = slots.acquireUnopened();
@@ -153,7 +153,7 @@ public class FrameQueue implements AutoCloseable {
             counters.emptyReceivePolls++;
         } else {
             counters.receivedFrames += burst.size();
-            counters.receivedBytes += burst.fetchHeaders();
+            counters.receivedBytes += burst.prefetchHeaders();
         }
         receives.refillIfLow();
         return burst.size();
@@ -289,7 +289,7 @@ public class FrameQueue implements AutoCloseable {
 
     /** Returns the maximum number of parts of a frame, not counting its headers. */
     public int maxParts() {
-        return setup.options().maxSendSge() - OWN_ELEMENTS;
+        return setup.options().maxSendSge() - RESERVED_ELEMENTS;
     }
 
     /** Returns whether the parts of a frame may lie in unregistered direct memory. */
@@ -375,7 +375,7 @@ public class FrameQueue implements AutoCloseable {
      * @param whenRaised the result of {@link #resets()} when the event was read
      * @return whether the object belongs to this queue and has not been reset since
      */
-    public boolean noteFailure(VerbsObject source, Resets whenRaised) {
+    public boolean recordFailure(VerbsObject source, Resets whenRaised) {
         if (source == queues.sendCompletions() || receives.owns(source)) {
             completionsLost = true;
             return true;
@@ -483,7 +483,7 @@ public class FrameQueue implements AutoCloseable {
         try {
             opened = openQueues();
         } catch (VerbsException e) {
-            noteFailedStart(e);
+            recordFailedStart(e);
             return;
         }
         // Rules do not lead to the old queues any more, so these are all remaining frames.
@@ -501,11 +501,11 @@ public class FrameQueue implements AutoCloseable {
             sends.suspend(false);
             failedStarts = 0;
         } catch (VerbsException e) {
-            noteFailedStart(e);
+            recordFailedStart(e);
         }
     }
 
-    private void noteFailedStart(VerbsException e) {
+    private void recordFailedStart(VerbsException e) {
         completionsLost = true;
         if (++failedStarts == MAX_FAILED_STARTS) {
             failedStarts = 0;

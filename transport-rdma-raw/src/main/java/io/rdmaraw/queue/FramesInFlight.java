@@ -26,23 +26,23 @@ final class FramesInFlight {
     private final int maxParts;
 
     /**
-     * @param places capacity in frames, a power of two
+     * @param capacity capacity in frames, a power of two
      */
-    FramesInFlight(SlotPool slots, QueueCounters counters, int places, int maxParts) {
+    FramesInFlight(SlotPool slots, QueueCounters counters, int capacity, int maxParts) {
         this.slots = slots;
         this.counters = counters;
         this.maxParts = maxParts;
-        slotIndices = new int[places];
-        externalFrames = new ByteBuf[places];
-        parts = new ByteBuf[places * maxParts];
+        slotIndices = new int[capacity];
+        externalFrames = new ByteBuf[capacity];
+        parts = new ByteBuf[capacity * maxParts];
         Arrays.fill(slotIndices, SlotPool.NONE);
     }
 
-    int places() {
+    int capacity() {
         return slotIndices.length;
     }
 
-    private int place(long sequence) {
+    private int indexOf(long sequence) {
         return (int) sequence & slotIndices.length - 1;
     }
 
@@ -54,36 +54,36 @@ final class FramesInFlight {
 
     /** Stores a frame. Its further buffers must have been stored with {@link #holdPart} before. */
     void hold(long sequence, ByteBuf frame) {
-        int place = place(sequence);
+        int index = indexOf(sequence);
         // Frames with further buffers must take the slower path of release, which also releases these buffers.
-        if (!hasParts(place) && frame instanceof FrameBuf slot && slots.owns(slot)) {
-            slotIndices[place] = slot.slotIndex();
+        if (!hasParts(index) && frame instanceof FrameBuf slot && slots.owns(slot)) {
+            slotIndices[index] = slot.slotIndex();
         } else {
-            externalFrames[place] = frame;
+            externalFrames[index] = frame;
         }
     }
 
     void holdPart(long sequence, int index, ByteBuf part) {
-        parts[place(sequence) * maxParts + index] = part;
+        parts[indexOf(sequence) * maxParts + index] = part;
     }
 
-    private boolean hasParts(int place) {
-        return parts[place * maxParts] != null;
+    private boolean hasParts(int index) {
+        return parts[index * maxParts] != null;
     }
 
     boolean hasParts(long sequence) {
-        return hasParts(place(sequence));
+        return hasParts(indexOf(sequence));
     }
 
     /** Returns the length of a frame without its further buffers. */
     int lengthBytes(long sequence) {
-        ByteBuf frame = held(place(sequence));
+        ByteBuf frame = frameAt(indexOf(sequence));
         return frame.readableBytes() + (frame instanceof FrameBuf slot ? slot.attachedBytes() : 0);
     }
 
-    private ByteBuf held(int place) {
-        int slotIndex = slotIndices[place];
-        return slotIndex == SlotPool.NONE ? externalFrames[place] : slots.slot(slotIndex);
+    private ByteBuf frameAt(int index) {
+        int slotIndex = slotIndices[index];
+        return slotIndex == SlotPool.NONE ? externalFrames[index] : slots.slot(slotIndex);
     }
 
     /** Releases the frames from {@code from} to {@code end} (exclusive) and returns their number. Hot path. */
@@ -91,11 +91,11 @@ final class FramesInFlight {
         int released = 0;
         long sequence = from;
         while (sequence < end) {
-            int place = place(sequence);
-            int run = slots.releaseRun(slotIndices, place,
-                    (int) Math.min(place + end - sequence, slotIndices.length));
-            released += run;
-            sequence += run;
+            int index = indexOf(sequence);
+            int runLength = slots.releaseRun(slotIndices, index,
+                    (int) Math.min(index + end - sequence, slotIndices.length));
+            released += runLength;
+            sequence += runLength;
             if (sequence < end) {
                 released += release(sequence) ? 1 : 0;
                 sequence++;
@@ -106,18 +106,18 @@ final class FramesInFlight {
 
     /** Releases the frame with a sequence number and returns whether there was one. */
     boolean release(long sequence) {
-        int place = place(sequence);
-        ByteBuf frame = held(place);
+        int index = indexOf(sequence);
+        ByteBuf frame = frameAt(index);
         if (frame == null) {
             return false;
         }
-        if (slotIndices[place] == SlotPool.NONE) {
-            externalFrames[place] = null;
+        if (slotIndices[index] == SlotPool.NONE) {
+            externalFrames[index] = null;
         } else {
-            slotIndices[place] = SlotPool.NONE;
+            slotIndices[index] = SlotPool.NONE;
         }
         releaseSent(frame);
-        for (int i = place * maxParts; parts[i] != null; i++) {
+        for (int i = index * maxParts; parts[i] != null; i++) {
             ByteBuf part = parts[i];
             parts[i] = null;
             releaseSent(part);

@@ -27,9 +27,9 @@ final class LargeReceives {
     /** Number of posted receives. It is small so that received data is still in the cache when it is read. */
     static final int DEPTH = 32;
     /** Number of buffers: those that are posted, and those that connections and handlers hold. */
-    private static final int FRAMES = 2 * DEPTH;
+    private static final int BUFFERS = 2 * DEPTH;
     /** If fewer buffers than this would be free after a refill, received packets are copied out. */
-    private static final int RESERVED = 8;
+    private static final int MIN_FREE_BUFFERS = 8;
 
     private LargeReceives() {
     }
@@ -39,7 +39,7 @@ final class LargeReceives {
      * {@link Softverbs#wholeFrameBytes}.
      */
     static StrideLayout layout(int frameBytes) {
-        return frameBytes == 0 ? new StrideLayout(0, 1, Long.BYTES) : StrideLayout.ofFrames(FRAMES, frameBytes);
+        return frameBytes == 0 ? new StrideLayout(0, 1, Long.BYTES) : StrideLayout.ofFrames(BUFFERS, frameBytes);
     }
 
     /**
@@ -48,7 +48,7 @@ final class LargeReceives {
      * connection would be segmented. The answer is valid for one poll.
      */
     static boolean mustCopyOut(SlotPool slots, ReceiveRequests posted) {
-        return slots.availableChunks() - posted.missing() < RESERVED;
+        return slots.availableChunks() - posted.missing() < MIN_FREE_BUFFERS;
     }
 
     /** Creates the work queue in state RESET and assigns it to a queue pair. */

@@ -53,10 +53,10 @@ public final class QueuePairResources implements AutoCloseable {
     private void openQueues() {
         FrameQueueOptions options = setup.options();
         StridingPlan plan = setup.plan();
-        boolean takesLarge = setup.wholeFrameBytes() > 0;
+        boolean receivesLarge = setup.wholeFrameBytes() > 0;
         // Twice the depth, because receives of the queue pair and of the work queue complete here.
         receiveCompletions = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
-                : 2 * options.receiveQueueDepth() + (takesLarge ? LargeReceives.DEPTH : 0));
+                : 2 * options.receiveQueueDepth() + (receivesLarge ? LargeReceives.DEPTH : 0));
         sendCompletions = setup.completionQueue(options.sendQueueDepth());
         queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
                 .sendCompletionQueue(sendCompletions)
@@ -70,7 +70,7 @@ public final class QueuePairResources implements AutoCloseable {
         if (plan != null) {
             striding = StridingQueuePair.open(setup, receiveCompletions);
         }
-        if (takesLarge) {
+        if (receivesLarge) {
             large = LargeReceives.open(setup.device(), queuePair, receiveCompletions);
         }
         // The burst arrays of both rings, plus space for alignment to cache lines.
@@ -202,7 +202,7 @@ public final class QueuePairResources implements AutoCloseable {
         if (receives != null) {
             sends.reclaim();
             sends.close();
-            receives.abandon();
+            receives.releaseAll();
             receives.closeCompletions();
         }
         closeAll(sendCompletions, receiveCompletions, arrays);

@@ -76,7 +76,7 @@ final class QueueReset {
         // Release the frames that the device completed since.
         sends.reclaim();
         sends.afterReset();
-        sends.abandon();
+        sends.releaseAll();
         own.afterReset();
         queues.start(portNumber);
         sends.suspend(false);

@@ -32,7 +32,7 @@ public record QueueSetup(SharedDevice device, CompletionChannel channel, FrameQu
         StridingPlan plan = StridingPlan.of(options, context, rings);
         boolean compresses = rings != null && options.compressedCompletions()
                 && rings.canCompressCompletions(context, plan != null);
-        boolean segments = rings != null || DirectRingsRegistry.callsCanSegment(context);
+        boolean segments = rings != null || DirectRingsRegistry.verbsSupportsTso(context);
         return new QueueSetup(device, channel, options, rings, plan, compresses,
                 device.nextCompletionVector(), segments ? device.maxSegmentedBytes() : 0,
                 Softverbs.wholeFrameBytes(context));

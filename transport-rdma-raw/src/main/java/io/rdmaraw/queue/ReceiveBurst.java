@@ -13,7 +13,7 @@ import io.rdmaraw.wire.EtherType;
  */
 public final class ReceiveBurst {
     private static final int COPIED = -1;
-    private static final int ETHER_TYPE_AT = 12;
+    private static final int ETHER_TYPE_OFFSET = 12;
 
     private final int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
     private final int[] lengthsBytes = new int[FrameQueue.BURST_FRAMES];
@@ -24,9 +24,9 @@ public final class ReceiveBurst {
     private boolean tracked;
     private int size;
     private int takenEnd;
-    /** Prevents the JIT compiler from eliminating the loads of {@link #fetchHeaders}. */
+    /** Prevents the JIT compiler from eliminating the loads of {@link #prefetchHeaders}. */
     @SuppressWarnings("unused")
-    private int lastFetched;
+    private int lastPrefetched;
 
     /** Returns the number of frames. */
     public int size() {
@@ -104,10 +104,10 @@ public final class ReceiveBurst {
     private boolean isTagged(int index) {
         int slotIndex = slotIndices[index];
         if (slotIndex != COPIED) {
-            return EtherType.isVlan(NetworkOrder.getU16(slots.slot(slotIndex).slotAddress() + ETHER_TYPE_AT));
+            return EtherType.isVlan(NetworkOrder.getU16(slots.slot(slotIndex).slotAddress() + ETHER_TYPE_OFFSET));
         }
         ByteBuf copy = copies[index];
-        return EtherType.isVlan(copy.getUnsignedShort(copy.readerIndex() + ETHER_TYPE_AT));
+        return EtherType.isVlan(copy.getUnsignedShort(copy.readerIndex() + ETHER_TYPE_OFFSET));
     }
 
     /** Returns the total length in bytes of the frames in a range. */
@@ -138,17 +138,17 @@ public final class ReceiveBurst {
      *
      * @return the total length of all frames in bytes
      */
-    int fetchHeaders() {
-        int fetched = 0;
+    int prefetchHeaders() {
+        int sum = 0;
         int bytes = 0;
         for (int i = 0; i < size; i++) {
             bytes += lengthsBytes[i];
             int slotIndex = slotIndices[i];
             if (slotIndex != COPIED) {
-                fetched += NativeMemory.getByte(slots.slot(slotIndex).slotAddress());
+                sum += NativeMemory.getByte(slots.slot(slotIndex).slotAddress());
             }
         }
-        lastFetched = fetched;
+        lastPrefetched = sum;
         return bytes;
     }
 

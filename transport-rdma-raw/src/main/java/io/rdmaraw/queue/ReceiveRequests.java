@@ -40,7 +40,7 @@ public abstract class ReceiveRequests {
     }
 
     /** Called when no memory was left to post. */
-    void noteNoMemory() {
+    void countNoMemory() {
         counters.receiveQueueLow++;
     }
 
@@ -103,7 +103,7 @@ public abstract class ReceiveRequests {
             int count = describeBatch(depth - posted);
             posted += count;
             if (count == 0) {
-                noteNoMemory();
+                countNoMemory();
                 return;
             }
             if (postDescribed(count) < count) {
@@ -120,7 +120,7 @@ public abstract class ReceiveRequests {
     }
 
     /** Takes back all posted memory after the queue was destroyed and returns it to the pool. */
-    final void abandon() {
+    final void releaseAll() {
         afterReset();
         releaseUnposted();
     }

@@ -135,15 +135,15 @@ public abstract class ReceiveRing {
     }
 
     /** Takes back all posted slots after the queues were destroyed. */
-    final void abandon() {
-        ownRequests().abandon();
+    final void releaseAll() {
+        ownRequests().releaseAll();
         ReceiveRequests shared = sharedOrNull();
         if (shared != null) {
-            shared.abandon();
+            shared.releaseAll();
         }
         ReceiveRequests large = largeOrNull();
         if (large != null) {
-            large.abandon();
+            large.releaseAll();
         }
     }
 }

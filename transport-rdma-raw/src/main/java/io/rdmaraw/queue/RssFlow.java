@@ -18,7 +18,7 @@ public final class RssFlow {
     private final Set<FrameQueue> joined = new HashSet<>();
     private Flow flow;
     /** The RSS queue pair, or null if all frames go to one queue. */
-    private RssQueuePair path;
+    private RssQueuePair queuePair;
     private int changes;
     private boolean withdrawn;
 
@@ -51,8 +51,8 @@ public final class RssFlow {
         return members;
     }
 
-    RssQueuePair path() {
-        return path;
+    RssQueuePair queuePair() {
+        return queuePair;
     }
 
     /** Returns whether the rule was withdrawn from the device. Its members must still leave it. */
@@ -74,7 +74,7 @@ public final class RssFlow {
         joined.retainAll(members);
     }
 
-    void noteJoined(FrameQueue member) {
+    void recordJoined(FrameQueue member) {
         joined.add(member);
     }
 
@@ -93,13 +93,13 @@ public final class RssFlow {
     }
 
     /** Replaces the installed rule and returns the previous RSS queue pair, or null. */
-    RssQueuePair replace(Flow newFlow, RssQueuePair newPath) {
-        RssQueuePair before = path;
+    RssQueuePair replace(Flow newFlow, RssQueuePair newQueuePair) {
+        RssQueuePair before = queuePair;
         if (flow != null) {
             flow.close();
         }
         flow = newFlow;
-        path = newPath;
+        queuePair = newQueuePair;
         changes++;
         return before;
     }

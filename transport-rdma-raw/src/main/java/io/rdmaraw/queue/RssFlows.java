@@ -49,7 +49,7 @@ public final class RssFlows {
     /** A rule may be refused temporarily, for example if the kernel is short of memory. */
     private static final int MAX_STEER_ATTEMPTS = 3;
 
-    private record PathKey(long fields, List<FrameQueue> members) {
+    private record QueuePairKey(long fields, List<FrameQueue> members) {
     }
 
     private final VerbsContext context;
@@ -57,19 +57,19 @@ public final class RssFlows {
     private final int maxTableEntries;
     private final byte[] key = new byte[RssOptions.KEY_LENGTH_BYTES];
     private final Map<FlowSpec, RssFlow> flows = new HashMap<>();
-    private final Map<PathKey, RssQueuePair> paths = new HashMap<>();
+    private final Map<QueuePairKey, RssQueuePair> queuePairs = new HashMap<>();
     private final BitSet tagsInUse = new BitSet();
     /** Queues that are about to close. Rules must not lead to them. */
     private final Set<FrameQueue> retired = Collections.newSetFromMap(new WeakHashMap<>());
     /** Queues that are being replaced, which may take several attempts. They may join rules again afterwards. */
-    private final Set<FrameQueue> away = Collections.newSetFromMap(new WeakHashMap<>());
+    private final Set<FrameQueue> suspended = Collections.newSetFromMap(new WeakHashMap<>());
     /**
      * Removed rules. If such a rule is added again, its flows may lead to other loops than those that own the
      * connections.
      */
-    private final Set<FlowSpec> gone = new HashSet<>();
-    private volatile boolean moved;
-    private volatile long movedNanos;
+    private final Set<FlowSpec> removedSpecs = new HashSet<>();
+    private volatile boolean flowsMoved;
+    private volatile long flowsMovedNanos;
 
     RssFlows(VerbsContext context, ProtectionDomain protectionDomain) {
         this.context = context;
@@ -92,12 +92,12 @@ public final class RssFlows {
      * was added again. May be called on any thread.
      */
     public boolean haveFlowsMoved() {
-        return moved;
+        return flowsMoved;
     }
 
     /** Returns whether flows have moved within the last {@code nanos} nanoseconds. May be called on any thread. */
     public boolean haveFlowsMovedWithin(long nanos) {
-        return moved && System.nanoTime() - movedNanos < nanos;
+        return flowsMoved && System.nanoTime() - flowsMovedNanos < nanos;
     }
 
     /** Returns a copy of the Toeplitz key. */
@@ -118,28 +118,28 @@ public final class RssFlows {
         if (flows.containsKey(spec)) {
             throw new IllegalStateException("the rule \"" + spec + "\" already exists");
         }
-        List<FrameQueue> living = members.stream().filter(member -> !retired.contains(member)).toList();
-        if (!living.isEmpty()) {
-            add(spec, living.stream().filter(member -> !away.contains(member)).toList(), owner);
+        List<FrameQueue> liveMembers = members.stream().filter(member -> !retired.contains(member)).toList();
+        if (!liveMembers.isEmpty()) {
+            add(spec, liveMembers.stream().filter(member -> !suspended.contains(member)).toList(), owner);
         }
     }
 
     /** Removes a queue that is about to close from all rules, including those that it has not joined yet. */
     synchronized void retire(FrameQueue member) {
         retired.add(member);
-        away.remove(member);
+        suspended.remove(member);
         leaveAll(member);
     }
 
     /** Removes a queue that is about to be replaced from all rules, including those that it has not joined yet. */
     synchronized void suspendQueue(FrameQueue member) {
-        away.add(member);
+        suspended.add(member);
         leaveAll(member);
     }
 
     /** Permits a queue to join rules again after it was replaced. */
     synchronized void resumeQueue(FrameQueue member) {
-        away.remove(member);
+        suspended.remove(member);
     }
 
     private void leaveAll(FrameQueue member) {
@@ -167,7 +167,7 @@ public final class RssFlows {
             return null;
         }
         List<FrameQueue> members = flow.members();
-        int entry = flow.path() == null ? 0 : hash & tableEntries(members.size()) - 1;
+        int entry = flow.queuePair() == null ? 0 : hash & tableEntries(members.size()) - 1;
         return members.get(entry % members.size());
     }
 
@@ -204,7 +204,7 @@ public final class RssFlows {
             flows.remove(spec);
             flow.markWithdrawn();
             // Drop members that never joined: they will not leave either, and the tag would never be freed.
-            take(flow, flow.joined(), null, null);
+            install(flow, flow.joined(), null, null);
             if (flow.members().isEmpty()) {
                 tagsInUse.clear(flow.tag() - FIRST_TAG);
             }
@@ -237,10 +237,10 @@ public final class RssFlows {
         requireIpVersion(spec);
         RssFlow flow = flows.get(spec);
         if (flow != null && flow.members().contains(member)) {
-            flow.noteJoined(member);
+            flow.recordJoined(member);
             return flow;
         }
-        if (away.contains(member)) {
+        if (suspended.contains(member)) {
             return flow != null ? flow : add(spec, List.of(), ownerOrNull);
         }
         if (isSupported()) {
@@ -253,12 +253,12 @@ public final class RssFlows {
         } else {
             steer(flow, members);
         }
-        flow.noteJoined(member);
+        flow.recordJoined(member);
         return flow;
     }
 
     /** Adds a replaced queue to a rule that it belonged to. Returns null if the rule has been withdrawn since. */
-    public synchronized RssFlow joinAgain(RssFlow before, FrameQueue member) {
+    public synchronized RssFlow rejoin(RssFlow before, FrameQueue member) {
         return before.isWithdrawn() ? null : join(before.spec(), member, before.ownerOrNull());
     }
 
@@ -268,7 +268,7 @@ public final class RssFlows {
         if (!members.remove(member)) {
             if (members.isEmpty() && flow.ownerOrNull() == null && flows.get(flow.spec()) == flow) {
                 // The rule has no members because it was joined by a queue that was being replaced.
-                forget(flow);
+                remove(flow);
             }
             return;
         }
@@ -280,9 +280,9 @@ public final class RssFlows {
             return;
         }
         if (members.isEmpty()) {
-            take(flow, members, null, null);
-            if (flow.ownerOrNull() == null || !away.contains(member)) {
-                forget(flow);
+            install(flow, members, null, null);
+            if (flow.ownerOrNull() == null || !suspended.contains(member)) {
+                remove(flow);
             }
             return;
         }
@@ -293,7 +293,7 @@ public final class RssFlows {
             } catch (RuntimeException e) {
                 if (attempt == MAX_STEER_ATTEMPTS) {
                     // From now on the frames go to the kernel, which has a socket on the port.
-                    take(flow, members, null, null);
+                    install(flow, members, null, null);
                     LOGGER.warn("the device rejected the rule \"{}\" for the remaining loops; the kernel receives its"
                             + " frames", flow.spec(), e);
                     return;
@@ -327,61 +327,62 @@ public final class RssFlows {
         }
     }
 
-    private void forget(RssFlow flow) {
+    private void remove(RssFlow flow) {
         flows.remove(flow.spec());
         tagsInUse.clear(flow.tag() - FIRST_TAG);
     }
 
     private void steer(RssFlow flow, List<FrameQueue> members) {
         boolean isRss = isSupported() && members.size() > 1;
-        if (!isRss && flow.isInForce() && flow.path() == null && !flow.members().isEmpty()
+        if (!isRss && flow.isInForce() && flow.queuePair() == null && !flow.members().isEmpty()
                 && flow.members().getFirst() == members.getFirst()) {
             flow.setMembers(members);
             return;
         }
         // Record the move before the new rule delivers its first frame. Another loop may process that frame at
         // once.
-        if (!flow.members().isEmpty() || gone.contains(flow.spec())) {
+        if (!flow.members().isEmpty() || removedSpecs.contains(flow.spec())) {
             recordFlowMove();
         }
-        RssQueuePair path = isRss ? path(RssOptions.fieldsOf(flow.spec()), members) : null;
+        RssQueuePair queuePair = isRss ? queuePair(RssOptions.fieldsOf(flow.spec()), members) : null;
         Flow made;
         try {
             FlowSpec rule = flow.nextRule();
-            made = isRss ? path.steer(rule) : members.getFirst().steer(rule);
+            made = isRss ? queuePair.steer(rule) : members.getFirst().steer(rule);
         } catch (RuntimeException e) {
-            release(path);
+            release(queuePair);
             throw e;
         }
-        take(flow, members, made, path);
-        gone.remove(flow.spec());
+        install(flow, members, made, queuePair);
+        removedSpecs.remove(flow.spec());
     }
 
-    private void take(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair path) {
+    private void install(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair queuePair) {
         if (made == null && !flow.members().isEmpty()) {
-            if (gone.size() == MAX_REMOVED) {
+            if (removedSpecs.size() == MAX_REMOVED) {
                 recordFlowMove();
             } else {
-                gone.add(flow.spec());
+                removedSpecs.add(flow.spec());
             }
         }
         flow.setMembers(members);
-        release(flow.replace(made, path));
+        release(flow.replace(made, queuePair));
     }
 
     private void recordFlowMove() {
-        movedNanos = System.nanoTime();
-        moved = true;
+        flowsMovedNanos = System.nanoTime();
+        flowsMoved = true;
     }
 
-    private RssQueuePair path(long fields, List<FrameQueue> members) {
-        PathKey pathKey = new PathKey(fields, List.copyOf(members));
-        RssQueuePair path = paths.get(pathKey);
-        if (path == null) {
-            path = RssQueuePair.open(context, protectionDomain, members, tableEntries(members.size()), fields, key);
-            paths.put(pathKey, path);
+    private RssQueuePair queuePair(long fields, List<FrameQueue> members) {
+        QueuePairKey queuePairKey = new QueuePairKey(fields, List.copyOf(members));
+        RssQueuePair queuePair = queuePairs.get(queuePairKey);
+        if (queuePair == null) {
+            queuePair = RssQueuePair.open(context, protectionDomain, members, tableEntries(members.size()), fields,
+                    key);
+            queuePairs.put(queuePairKey, queuePair);
         }
-        return path.use();
+        return queuePair.retain();
     }
 
     private int tableEntries(int members) {
@@ -390,9 +391,9 @@ public final class RssFlows {
         return Math.min(wanted, Integer.highestOneBit(maxTableEntries));
     }
 
-    private void release(RssQueuePair pathOrNull) {
-        if (pathOrNull != null && pathOrNull.release()) {
-            paths.values().remove(pathOrNull);
+    private void release(RssQueuePair queuePairOrNull) {
+        if (queuePairOrNull != null && queuePairOrNull.release()) {
+            queuePairs.values().remove(queuePairOrNull);
         }
     }
 }

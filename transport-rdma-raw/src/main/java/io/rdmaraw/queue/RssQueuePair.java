@@ -46,7 +46,7 @@ final class RssQueuePair {
         }
     }
 
-    RssQueuePair use() {
+    RssQueuePair retain() {
         users++;
         return this;
     }

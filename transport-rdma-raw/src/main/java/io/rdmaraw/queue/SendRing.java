@@ -61,7 +61,7 @@ public abstract class SendRing {
     protected abstract void describe(int index, long address, int lengthBytes, int lkey);
 
     /** Describes a contiguous frame. The device computes its checksums. Hot path. */
-    protected abstract void describeFilled(int index, long address, int lengthBytes, int lkey);
+    protected abstract void describeWithChecksums(int index, long address, int lengthBytes, int lkey);
 
     /**
      * Returns the address of an array of {@link Sge} structures for the next frame. It has {@link #maxSge}
@@ -119,8 +119,8 @@ public abstract class SendRing {
         if (suspended) {
             return 0;
         }
-        int places = Math.min(frames.places() - inFlight(), FrameQueue.BURST_FRAMES);
-        return Math.min(places - offered, ringRoom());
+        int capacity = Math.min(frames.capacity() - inFlight(), FrameQueue.BURST_FRAMES);
+        return Math.min(capacity - offered, ringRoom());
     }
 
     /** Returns the number of frames of maximum length for which the device's ring has room. */
@@ -221,7 +221,7 @@ public abstract class SendRing {
         ByteBuf held = frame;
         int sgeCount = elements.gather(frame, sge, lengthBytes, partLimit(lengthBytes));
         if (sgeCount == 0) {
-            FrameBuf copy = slots.take();
+            FrameBuf copy = slots.acquire();
             if (copy == null) {
                 return FrameQueue.FULL;
             }
@@ -248,7 +248,7 @@ public abstract class SendRing {
         int payloadBytes = payload.readableBytes();
         int lengthBytes = headerBytes + payloadBytes;
         if (payloadBytes == 0 && fillChecksums && lengthBytes >= MIN_FRAME_BYTES && headers.isRegistered()) {
-            describeFilled(offered, headers.readableAddress(), lengthBytes, headers.lkey());
+            describeWithChecksums(offered, headers.readableAddress(), lengthBytes, headers.lkey());
             accept(headers, lengthBytes);
             payload.release();
             return FrameQueue.ACCEPTED;
@@ -421,7 +421,7 @@ public abstract class SendRing {
      * Releases all frames in flight after the queue pair was reset or destroyed, since the device can no longer
      * read them.
      */
-    void abandon() {
+    void releaseAll() {
         counters.lostInFlightFrames += inFlight();
         releaseUpTo(postedSequence);
         failed = false;
@@ -433,7 +433,7 @@ public abstract class SendRing {
         }
         counters.lostInFlightFrames += offered;
         offered = 0;
-        abandon();
+        releaseAll();
         afterDestroy();
     }
 }

@@ -33,10 +33,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class SharedDevice {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedDevice.class);
-    private static final Map<String, SharedDevice> OPEN = new HashMap<>();
+    private static final Map<String, SharedDevice> OPEN_DEVICES = new HashMap<>();
 
     private final String name;
-    private final Object dispatching = new Object();
+    private final Object dispatchLock = new Object();
     private final VerbsContext context;
     private final ProtectionDomain protectionDomain;
     private final RegisteredRanges registeredRanges = new RegisteredRanges();
@@ -45,19 +45,19 @@ public final class SharedDevice {
     private final boolean offloadsChecksums;
     private final int maxSegmentedBytes;
     private final int ports;
-    private final AtomicInteger completionVectorsTaken = new AtomicInteger();
+    private final AtomicInteger completionVectorsAssigned = new AtomicInteger();
     private RssFlows rssFlows;
     /** Queues that were closed before {@link #rssFlows} was created. */
-    private final Set<FrameQueue> retiredEarly = Collections.newSetFromMap(new WeakHashMap<>());
+    private final Set<FrameQueue> retiredBeforeRss = Collections.newSetFromMap(new WeakHashMap<>());
     /** Queues that were being replaced before {@link #rssFlows} was created. */
-    private final Set<FrameQueue> suspendedEarly = Collections.newSetFromMap(new WeakHashMap<>());
+    private final Set<FrameQueue> suspendedBeforeRss = Collections.newSetFromMap(new WeakHashMap<>());
     private final List<AsyncListener> listeners = new CopyOnWriteArrayList<>();
     private final ConcurrentMap<String, Long> reportedReasons = new ConcurrentHashMap<>();
     private int references = 1;
     private final boolean isSoftverbs;
     private final HardwareCounters hardwareCounters;
     /**
-     * Guards reading the counters. Separate from {@link #OPEN}, which is held while a device is opened, so that
+     * Guards reading the counters. Separate from {@link #OPEN_DEVICES}, which is held while a device is opened, so that
      * loops do not wait for that.
      */
     private final Object countersLock = new Object();
@@ -97,8 +97,8 @@ public final class SharedDevice {
      *         the transport
      */
     public static SharedDevice acquire(String name) {
-        synchronized (OPEN) {
-            SharedDevice device = OPEN.get(name);
+        synchronized (OPEN_DEVICES) {
+            SharedDevice device = OPEN_DEVICES.get(name);
             if (device != null) {
                 return device.retain();
             }
@@ -112,7 +112,7 @@ public final class SharedDevice {
                 context.close();
                 throw e;
             }
-            OPEN.put(name, device);
+            OPEN_DEVICES.put(name, device);
             logMode(name, Softverbs.modeOf(context));
             return device;
         }
@@ -126,7 +126,7 @@ public final class SharedDevice {
 
     /** Adds a reference. The caller must have one, or know that another owner keeps the device open. */
     public SharedDevice retain() {
-        synchronized (OPEN) {
+        synchronized (OPEN_DEVICES) {
             references++;
             return this;
         }
@@ -134,9 +134,9 @@ public final class SharedDevice {
 
     /** Releases a reference. The last one closes the device. */
     public void release() {
-        synchronized (OPEN) {
+        synchronized (OPEN_DEVICES) {
             if (--references == 0) {
-                OPEN.remove(name, this);
+                OPEN_DEVICES.remove(name, this);
                 synchronized (countersLock) {
                     lastCounters = Softverbs.countersOf(context).withoutRules();
                 }
@@ -197,8 +197,8 @@ public final class SharedDevice {
     public synchronized RssFlows rssFlows() {
         if (rssFlows == null) {
             rssFlows = new RssFlows(context, protectionDomain);
-            retiredEarly.forEach(rssFlows::retire);
-            suspendedEarly.forEach(rssFlows::suspendQueue);
+            retiredBeforeRss.forEach(rssFlows::retire);
+            suspendedBeforeRss.forEach(rssFlows::suspendQueue);
         }
         return rssFlows;
     }
@@ -208,7 +208,7 @@ public final class SharedDevice {
         if (rssFlows != null) {
             rssFlows.suspendQueue(queue);
         } else {
-            suspendedEarly.add(queue);
+            suspendedBeforeRss.add(queue);
         }
     }
 
@@ -217,7 +217,7 @@ public final class SharedDevice {
         if (rssFlows != null) {
             rssFlows.resumeQueue(queue);
         }
-        suspendedEarly.remove(queue);
+        suspendedBeforeRss.remove(queue);
     }
 
     /**
@@ -228,7 +228,7 @@ public final class SharedDevice {
         if (rssFlows != null) {
             rssFlows.retire(queue);
         } else {
-            retiredEarly.add(queue);
+            retiredBeforeRss.add(queue);
         }
     }
 
@@ -270,7 +270,7 @@ public final class SharedDevice {
      * interrupts over the CPUs.
      */
     int nextCompletionVector() {
-        return Math.floorMod(completionVectorsTaken.getAndIncrement(), Math.max(1, context.completionVectors()));
+        return Math.floorMod(completionVectorsAssigned.getAndIncrement(), Math.max(1, context.completionVectors()));
     }
 
     /** Adds a listener for asynchronous events. */
@@ -290,7 +290,7 @@ public final class SharedDevice {
     public void dispatchAsyncEvents() {
         // Any loop may read an event. Listeners must be notified before the next event is read and before another
         // loop returns from this method, because the order of failures and resets matters.
-        synchronized (dispatching) {
+        synchronized (dispatchLock) {
             AsyncEvent event;
             while ((event = nextAsyncEvent()) != null) {
                 dispatch(event);
@@ -303,8 +303,8 @@ public final class SharedDevice {
             // Logged before the channels close, because a program may end when they do.
             LOGGER.warn("{}: the device has failed or was removed; its channels are closed", name);
             // From now on, opening the name opens a new device.
-            synchronized (OPEN) {
-                OPEN.remove(name, this);
+            synchronized (OPEN_DEVICES) {
+                OPEN_DEVICES.remove(name, this);
             }
         }
         for (AsyncListener listener : listeners) {

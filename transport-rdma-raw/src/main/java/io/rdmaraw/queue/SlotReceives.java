@@ -13,7 +13,7 @@ public abstract class SlotReceives extends ReceiveRequests {
      * Number of free slots left for sending. Without them a queue that is opened while handlers hold frames
      * would take the last slots, and the handlers' frames could not be sent.
      */
-    private static final int SENDING_SLOTS = 16;
+    private static final int MIN_SENDING_SLOTS = 16;
 
     private final SlotPool slots;
     /** Whether the requests use chunks, which have no other use. */
@@ -22,8 +22,8 @@ public abstract class SlotReceives extends ReceiveRequests {
      * Slots taken back from a failed queue. They are reserved until the queue is refilled: otherwise handlers
      * could take them between failure and recovery, and nothing could be received any more.
      */
-    private final int[] kept;
-    private int keptCount;
+    private final int[] reservedSlots;
+    private int reservedCount;
 
     /**
      * @param depth maximum number of posted requests
@@ -39,7 +39,7 @@ public abstract class SlotReceives extends ReceiveRequests {
         super(counters, depth, large ? LARGE_REFILL_BATCH : REFILL_BATCH);
         this.slots = slots;
         this.large = large;
-        kept = new int[depth];
+        reservedSlots = new int[depth];
     }
 
     /** Describes a request of the batch. Hot path. */
@@ -49,7 +49,7 @@ public abstract class SlotReceives extends ReceiveRequests {
     public final void fail(int status, int slotIndex) {
         fail(status);
         if (failed()) {
-            kept[keptCount++] = slotIndex;
+            reservedSlots[reservedCount++] = slotIndex;
         } else {
             releaseSlot(slotIndex);
         }
@@ -57,25 +57,25 @@ public abstract class SlotReceives extends ReceiveRequests {
 
     private void releaseSlot(int slotIndex) {
         if (large) {
-            slots.returnStrides(slotIndex, 1);
+            slots.releaseStrides(slotIndex, 1);
         } else {
             slots.releaseUnopened(slotIndex);
         }
     }
 
-    private int free() {
-        return large ? slots.availableChunks() : Math.max(0, slots.available() - SENDING_SLOTS);
+    private int availableForReceiving() {
+        return large ? slots.availableChunks() : Math.max(0, slots.available() - MIN_SENDING_SLOTS);
     }
 
-    private FrameBuf take() {
-        return large ? slots.slot(slots.takeChunk()) : slots.acquireUnopened();
+    private FrameBuf acquire() {
+        return large ? slots.slot(slots.acquireChunk()) : slots.acquireUnopened();
     }
 
     @Override
     protected final int describeBatch(int room) {
-        int count = Math.min(keptCount + free(), Math.min(room, MAX_BATCH));
+        int count = Math.min(reservedCount + availableForReceiving(), Math.min(room, MAX_BATCH));
         for (int i = 0; i < count; i++) {
-            describe(i, keptCount > 0 ? slots.slot(kept[--keptCount]) : take());
+            describe(i, reservedCount > 0 ? slots.slot(reservedSlots[--reservedCount]) : acquire());
         }
         return count;
     }
@@ -83,26 +83,26 @@ public abstract class SlotReceives extends ReceiveRequests {
     /** Takes back a slot that the device does not use any more. */
     protected final void reclaim(int slotIndex) {
         completed();
-        kept[keptCount++] = slotIndex;
+        reservedSlots[reservedCount++] = slotIndex;
     }
 
     /** If chunks are short, the device segments the packets. This is not a shortage of memory. */
     @Override
-    void noteNoMemory() {
+    void countNoMemory() {
         if (!large) {
-            super.noteNoMemory();
+            super.countNoMemory();
         }
     }
 
     @Override
     int unbacked() {
-        return super.unbacked() - keptCount;
+        return super.unbacked() - reservedCount;
     }
 
     @Override
     void releaseUnposted() {
-        while (keptCount > 0) {
-            releaseSlot(kept[--keptCount]);
+        while (reservedCount > 0) {
+            releaseSlot(reservedSlots[--reservedCount]);
         }
     }
 }

@@ -50,7 +50,7 @@ public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) 
                                          StridingLimits limits) {
         if (rings == null) {
             return "the rings of " + context.deviceName() + " are not used in place; use a device of "
-                    + DirectRingsRegistry.devices() + " with direct verbs";
+                    + DirectRingsRegistry.driverNames() + " with direct verbs";
         }
         if (limits == null) {
             return context.deviceName() + " does not offer them; use another device";

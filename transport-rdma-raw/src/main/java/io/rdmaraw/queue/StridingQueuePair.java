@@ -25,17 +25,17 @@ public final class StridingQueuePair implements AutoCloseable {
 
     static StridingQueuePair open(QueueSetup setup, CompletionQueue completions) {
         SharedDevice device = setup.device();
-        StridingQueuePair path = new StridingQueuePair(setup.rings().createStriding(device, completions,
+        StridingQueuePair striding = new StridingQueuePair(setup.rings().createStriding(device, completions,
                 setup.plan()));
         try {
-            path.workQueue.toReady();
-            path.table = device.context().createIndirectionTable(path.workQueue);
+            striding.workQueue.toReady();
+            striding.table = device.context().createIndirectionTable(striding.workQueue);
             // No hash fields: there is only one entry to select.
-            path.rss = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
-                    .rss(new RssOptions(path.table, 0, new byte[RssOptions.KEY_LENGTH_BYTES])).build());
-            return path;
+            striding.rss = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
+                    .rss(new RssOptions(striding.table, 0, new byte[RssOptions.KEY_LENGTH_BYTES])).build());
+            return striding;
         } catch (RuntimeException | Error e) {
-            path.close();
+            striding.close();
             throw e;
         }
     }

@@ -19,7 +19,7 @@ final class VerbsSendRing extends SendRing {
     private static final int LENGTH_AND_LKEY_WORD = Sge.LENGTH_OFFSET / Long.BYTES;
 
     private final QueuePair queuePair;
-    private final Runnable endOfCalls;
+    private final Runnable deregisterVerbsSender;
     private final CompletionQueue completions;
     private final long workRequests;
     /**
@@ -34,11 +34,11 @@ final class VerbsSendRing extends SendRing {
     private final long badWorkRequest;
     private final long workCompletions;
     /** Bit mask of the described requests that use {@link #elementLists}. */
-    private long inParts;
+    private long gatheredMask;
     /** Bit mask of the described requests that are TSO sends. */
-    private long segmented;
+    private long segmentedMask;
     /** Bit mask of the described requests for which the device computes the checksums. */
-    private long toFill;
+    private long checksumMask;
     /**
      * Set if frames were posted after the last one that requests a completion, because the device refused the
      * later requests.
@@ -48,12 +48,12 @@ final class VerbsSendRing extends SendRing {
      * Bit mask of the requests with the checksum flag set in native memory. The flag stays set until the
      * request is used for a frame without it.
      */
-    private long filling;
+    private long nativeChecksumMask;
 
     VerbsSendRing(QueuePairResources queues) {
         super(queues);
         queuePair = queues.queuePair();
-        endOfCalls = DirectRingsRegistry.noteCalls(queues.setup().device().context(), queuePair);
+        deregisterVerbsSender = DirectRingsRegistry.registerVerbsSender(queues.setup().device().context(), queuePair);
         completions = queues.sendCompletions();
         NativeArena arrays = queues.arrays();
         int maxSge = maxSge();
@@ -86,7 +86,7 @@ final class VerbsSendRing extends SendRing {
 
     private int flagsOf(int index) {
         return (index % SIGNAL_INTERVAL == SIGNAL_INTERVAL - 1 ? SendWr.FLAG_SIGNALED : 0)
-                | ((filling >>> index & 1) != 0 ? SendWr.FLAG_IP_CSUM : 0);
+                | ((nativeChecksumMask >>> index & 1) != 0 ? SendWr.FLAG_IP_CSUM : 0);
     }
 
     @Override
@@ -97,9 +97,9 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    protected void describeFilled(int index, long address, int lengthBytes, int lkey) {
+    protected void describeWithChecksums(int index, long address, int lengthBytes, int lkey) {
         describe(index, address, lengthBytes, lkey);
-        toFill |= 1L << index;
+        checksumMask |= 1L << index;
     }
 
     @Override
@@ -113,9 +113,9 @@ final class VerbsSendRing extends SendRing {
         SendWr.sgList(wr, elementsOf(index));
         SendWr.numSge(wr, elementCount);
         if (fillChecksums) {
-            toFill |= 1L << index;
+            checksumMask |= 1L << index;
         }
-        inParts |= 1L << index;
+        gatheredMask |= 1L << index;
     }
 
     @Override
@@ -127,12 +127,12 @@ final class VerbsSendRing extends SendRing {
         SendWr.tsoHeaderLengthBytes(wr, (short) headerBytes);
         SendWr.tsoMss(wr, (short) segmentBytes);
         describeParts(index, elementCount, true);
-        segmented |= 1L << index;
+        segmentedMask |= 1L << index;
     }
 
     @Override
     protected long postDescribed(int count) {
-        if (Long.bitCount(inParts) < count) {
+        if (Long.bitCount(gatheredMask) < count) {
             NativeMemory.putLongs(singleElements, elementWords, count * ELEMENT_WORDS);
         }
         setFlags(count);
@@ -152,7 +152,7 @@ final class VerbsSendRing extends SendRing {
             SendWr.sendFlags(workRequest(i), flagsOf(i));
         }
         completionPending = refused != 0 && hasPendingCompletion(refused, count);
-        restoreInParts();
+        restoreSingleElements();
         return refused;
     }
 
@@ -168,18 +168,18 @@ final class VerbsSendRing extends SendRing {
      * it can no longer request one.
      */
     private boolean hasPendingCompletion(long refused, int count) {
-        int taken = Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
-        if (taken == 0) {
+        int acceptedEnd = Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
+        if (acceptedEnd == 0) {
             return completionPending;
         }
-        return !completionPending && taken < count && taken % SIGNAL_INTERVAL != 0;
+        return !completionPending && acceptedEnd < count && acceptedEnd % SIGNAL_INTERVAL != 0;
     }
 
     /** Updates the flags of requests that were last used for another kind of frame. */
     private void setFlags(int count) {
-        long changed = (toFill ^ filling) & -1L >>> Long.SIZE - count;
-        filling ^= changed;
-        toFill = 0;
+        long changed = (checksumMask ^ nativeChecksumMask) & -1L >>> Long.SIZE - count;
+        nativeChecksumMask ^= changed;
+        checksumMask = 0;
         for (long rest = changed; rest != 0; rest &= rest - 1) {
             int index = Long.numberOfTrailingZeros(rest);
             SendWr.sendFlags(workRequest(index), flagsOf(index));
@@ -187,17 +187,17 @@ final class VerbsSendRing extends SendRing {
     }
 
     /** Restores the single element of requests that had several. */
-    private void restoreInParts() {
-        for (long rest = inParts; rest != 0; rest &= rest - 1) {
+    private void restoreSingleElements() {
+        for (long rest = gatheredMask; rest != 0; rest &= rest - 1) {
             int index = Long.numberOfTrailingZeros(rest);
             SendWr.sgList(workRequest(index), singleElement(index));
             SendWr.numSge(workRequest(index), 1);
         }
-        inParts = 0;
-        for (long rest = segmented; rest != 0; rest &= rest - 1) {
+        gatheredMask = 0;
+        for (long rest = segmentedMask; rest != 0; rest &= rest - 1) {
             SendWr.opcode(workRequest(Long.numberOfTrailingZeros(rest)), SendWr.OPCODE_SEND);
         }
-        segmented = 0;
+        segmentedMask = 0;
     }
 
     /** Posts the frames after each refused one, so that only the refused frame is lost. */
@@ -241,6 +241,6 @@ final class VerbsSendRing extends SendRing {
 
     @Override
     protected void afterDestroy() {
-        endOfCalls.run();
+        deregisterVerbsSender.run();
     }
 }

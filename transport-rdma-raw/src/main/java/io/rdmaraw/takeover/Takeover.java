@@ -46,9 +46,9 @@ public final class Takeover implements AutoCloseable {
     private Takeover(Path path) throws IOException {
         this.path = path;
         predecessor = TakeoverPredecessor.find(path, handover);
-        TcpSecrets given = predecessor == null ? null : predecessor.secrets();
+        TcpSecrets inherited = predecessor == null ? null : predecessor.secrets();
         SecureRandom random = new SecureRandom();
-        secrets = given != null ? given : new TcpSecrets(random);
+        secrets = inherited != null ? inherited : new TcpSecrets(random);
         fastOpenKeyHigh = predecessor != null ? predecessor.fastOpenKeyHigh() : random.nextLong();
         fastOpenKeyLow = predecessor != null ? predecessor.fastOpenKeyLow() : random.nextLong();
     }
@@ -61,7 +61,7 @@ public final class Takeover implements AutoCloseable {
      *         hands them over to another process, or has taken them over from one that still runs
      */
     public static Takeover open(Path path) throws IOException {
-        TakeoverListener.requireSocketOrNothing(path);
+        TakeoverListener.requireSocketOrAbsent(path);
         return new Takeover(path);
     }
 
@@ -95,19 +95,19 @@ public final class Takeover implements AutoCloseable {
     }
 
     private void takeOver() throws IOException {
-        boolean there = false;
+        boolean stillRuns = false;
         try {
-            there = predecessor.take(ports(), secrets);
+            stillRuns = predecessor.takeOver(ports(), secrets);
             predecessor.closeDescriptors();
         } finally {
             // Also after a failure: the predecessor sees the end of the connection and stops waiting.
-            if (!there) {
-                forgetPredecessor();
+            if (!stillRuns) {
+                closePredecessor();
             }
         }
     }
 
-    private void forgetPredecessor() {
+    private void closePredecessor() {
         predecessor.close();
         predecessor = null;
     }
@@ -117,7 +117,7 @@ public final class Takeover implements AutoCloseable {
         if (predecessor != null && predecessor.hasEnded(0)) {
             LOGGER.info("process {} has ended; this process has taken over its ports", predecessor.pid());
             handover.role(Role.ALONE);
-            forgetPredecessor();
+            closePredecessor();
         }
     }
 
@@ -237,7 +237,7 @@ public final class Takeover implements AutoCloseable {
         }
         synchronized (this) {
             if (predecessor != null) {
-                forgetPredecessor();
+                closePredecessor();
             }
         }
     }

@@ -46,10 +46,10 @@ public final class TakeoverConnection implements AutoCloseable {
     private final NativeSocket socket;
     private final int peerPid;
     private FdWaiter waiter;
-    private long scratch;
+    private long receiveBuffer;
     private List<Integer> descriptors = List.of();
     /** Number of messages that wait for room in the socket. Frames are dropped until they are sent. */
-    private final AtomicInteger waitingForRoom = new AtomicInteger();
+    private final AtomicInteger waitingSenders = new AtomicInteger();
     /** Prevents sending to a closed descriptor. Another file may have the same number by then. */
     private final Object sending = new Object();
     private boolean closed;
@@ -63,7 +63,7 @@ public final class TakeoverConnection implements AutoCloseable {
                     + Libc.effectiveUser() + ": ports are taken over within one user");
         }
         waiter = new FdWaiter(socket.fd());
-        scratch = Libc.allocateZeroed(DATA_AT + TakeoverMessage.MAX_BYTES);
+        receiveBuffer = Libc.allocateZeroed(DATA_AT + TakeoverMessage.MAX_BYTES);
     }
 
     /**
@@ -135,16 +135,16 @@ public final class TakeoverConnection implements AutoCloseable {
     public void send(TakeoverMessage message, List<Integer> fds) throws IOException {
         long deadline = System.nanoTime() + SEND_LIMIT_NANOS;
         int sent;
-        waitingForRoom.incrementAndGet();
+        waitingSenders.incrementAndGet();
         try {
             while ((sent = sendNow(message, fds)) == -Errno.EAGAIN && deadline - System.nanoTime() > 0) {
                 LockSupport.parkNanos(ROOM_INTERVAL_NANOS);
             }
         } finally {
-            waitingForRoom.decrementAndGet();
+            waitingSenders.decrementAndGet();
         }
         if (sent == -Errno.EPIPE || sent == -Errno.ECONNRESET) {
-            throw ended();
+            throw endedException();
         }
         if (sent < 0) {
             throw new IOException("cannot send to process " + peerPid + ": " + Errno.describe(-sent));
@@ -153,7 +153,7 @@ public final class TakeoverConnection implements AutoCloseable {
 
     /** Sends a message without waiting; returns false if the socket is full or the other process has ended. */
     public boolean trySend(TakeoverMessage message) {
-        return waitingForRoom.get() == 0 && sendNow(message, List.of()) >= 0;
+        return waitingSenders.get() == 0 && sendNow(message, List.of()) >= 0;
     }
 
     /** Returns the number of bytes sent, or the negated errno. */
@@ -163,7 +163,7 @@ public final class TakeoverConnection implements AutoCloseable {
         long out = Libc.allocateZeroed(CONTROL_AT + (long) CONTROL_BYTES + packet.length);
         try {
             NativeMemory.putBytes(out + DATA_AT, packet, 0, packet.length);
-            describe(out, packet.length, controlBytes == 0 ? 0 : controlBytes + 7 & -8);
+            writeHeader(out, packet.length, controlBytes == 0 ? 0 : controlBytes + 7 & -8);
             if (controlBytes > 0) {
                 long control = out + CONTROL_AT;
                 NativeMemory.putLong(control, controlBytes);
@@ -186,7 +186,7 @@ public final class TakeoverConnection implements AutoCloseable {
         send(message, List.of());
     }
 
-    private static void describe(long message, int lengthBytes, int controlBytes) {
+    private static void writeHeader(long message, int lengthBytes, int controlBytes) {
         NativeMemory.putLong(message + MSG_IOV, message + MSGHDR_BYTES);
         NativeMemory.putLong(message + MSG_IOVLEN, 1);
         NativeMemory.putLong(message + MSG_CONTROL, controlBytes == 0 ? 0 : message + CONTROL_AT);
@@ -196,7 +196,7 @@ public final class TakeoverConnection implements AutoCloseable {
     }
 
     /**
-     * Waits for a message. {@link #takeDescriptors} returns the descriptors that came with it.
+     * Waits for a message. {@link #pollDescriptors} returns the descriptors that came with it.
      *
      * @param timeoutNanos negative to wait without limit
      * @throws EOFException if the other process has ended
@@ -219,27 +219,27 @@ public final class TakeoverConnection implements AutoCloseable {
             received = receiveNow();
         }
         if (received == 0 || received == -Errno.ECONNRESET || received == -Errno.EAGAIN) {
-            throw ended();
+            throw endedException();
         }
         if (received < 0) {
             throw new IOException("cannot receive from process " + peerPid + ": " + Errno.describe(-received));
         }
         descriptors = receivedDescriptors();
-        if ((NativeMemory.getInt(scratch + MSG_FLAGS) & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+        if ((NativeMemory.getInt(receiveBuffer + MSG_FLAGS) & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
             closeDescriptors();
             throw new IOException("process " + peerPid + " has sent a message that is too long");
         }
         byte[] packet = new byte[received];
-        NativeMemory.getBytes(scratch + DATA_AT, packet, 0, received);
+        NativeMemory.getBytes(receiveBuffer + DATA_AT, packet, 0, received);
         return TakeoverMessage.decode(packet);
     }
 
-    private EOFException ended() {
+    private EOFException endedException() {
         return new EOFException("process " + peerPid + " has ended");
     }
 
     /** Waits for a message or the end of the other process; returns false after the timeout. */
-    public boolean isReadable(long timeoutNanos) {
+    public boolean awaitReadable(long timeoutNanos) {
         return waiter.await(timeoutNanos) != 0;
     }
 
@@ -261,13 +261,13 @@ public final class TakeoverConnection implements AutoCloseable {
     }
 
     private int receiveNow() {
-        describe(scratch, TakeoverMessage.MAX_BYTES, CONTROL_BYTES);
-        return socket.receiveDescriptors(scratch);
+        writeHeader(receiveBuffer, TakeoverMessage.MAX_BYTES, CONTROL_BYTES);
+        return socket.receiveDescriptors(receiveBuffer);
     }
 
     private List<Integer> receivedDescriptors() {
-        long control = scratch + CONTROL_AT;
-        if (NativeMemory.getLong(scratch + MSG_CONTROLLEN) < CMSG_DATA
+        long control = receiveBuffer + CONTROL_AT;
+        if (NativeMemory.getLong(receiveBuffer + MSG_CONTROLLEN) < CMSG_DATA
                 || NativeMemory.getInt(control + CMSG_LEVEL) != NativeSocket.SOL_SOCKET
                 || NativeMemory.getInt(control + CMSG_TYPE) != SCM_RIGHTS) {
             return List.of();
@@ -281,28 +281,28 @@ public final class TakeoverConnection implements AutoCloseable {
     }
 
     /** Returns the descriptors that came with the last message; the caller closes them. */
-    public List<Integer> takeDescriptors() {
+    public List<Integer> pollDescriptors() {
         List<Integer> taken = descriptors;
         descriptors = List.of();
         return taken;
     }
 
     private void closeDescriptors() {
-        takeDescriptors().forEach(Libc::close);
+        pollDescriptors().forEach(Libc::close);
     }
 
     /** Closes the connection, which the other process sees. No thread may be in {@link #receive}. */
     @Override
     public void close() {
-        if (scratch != 0) {
+        if (receiveBuffer != 0) {
             closeDescriptors();
             synchronized (sending) {
                 closed = true;
                 socket.close();
             }
             waiter.close();
-            Libc.free(scratch);
-            scratch = 0;
+            Libc.free(receiveBuffer);
+            receiveBuffer = 0;
         }
     }
 }

@@ -19,7 +19,7 @@ import java.nio.file.StandardCopyOption;
  * predecessor or to a process that was killed. A successor therefore always finds the old or the new socket.
  */
 public final class TakeoverListener implements AutoCloseable {
-    private static final int OWNER_ALONE = 0600;
+    private static final int OWNER_ONLY = 0600;
     private static final int BACKLOG = 8;
     /** Bits of {@code st_mode}, see inode(7). */
     private static final int S_IFMT = 0xF000;
@@ -43,27 +43,27 @@ public final class TakeoverListener implements AutoCloseable {
      * @throws IOException if the path is another kind of file, or the user may not create a socket in the directory
      */
     public static TakeoverListener open(Path path) throws IOException {
-        requireSocketOrNothing(path);
-        Path made = path.resolveSibling(path.getFileName() + "." + ProcessHandle.current().pid());
-        Files.deleteIfExists(made);
+        requireSocketOrAbsent(path);
+        Path temporary = path.resolveSibling(path.getFileName() + "." + ProcessHandle.current().pid());
+        Files.deleteIfExists(temporary);
         NativeSocket socket = NativeSocket.open(NativeSocket.AF_UNIX, NativeSocket.SOCK_SEQPACKET, 0);
         try {
             // Set before bind(), which creates the file with this mode: other users cannot connect at any time.
-            check(Libc.fchmod(socket.fd(), OWNER_ALONE), "its mode cannot be set", path);
-            check(UnixSockets.bind(socket, made), "no socket can be made there", path);
+            check(Libc.fchmod(socket.fd(), OWNER_ONLY), "its mode cannot be set", path);
+            check(UnixSockets.bind(socket, temporary), "no socket can be made there", path);
             check(socket.listen(BACKLOG), "it does not listen", path);
-            Object inode = inodeOf(made);
-            Files.move(made, path, StandardCopyOption.ATOMIC_MOVE);
+            Object inode = inodeOf(temporary);
+            Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);
             return new TakeoverListener(socket, path, inode);
         } catch (IOException | RuntimeException e) {
             socket.close();
-            Files.deleteIfExists(made);
+            Files.deleteIfExists(temporary);
             throw e;
         }
     }
 
     /** Checks that a path is free or is a socket: no other kind of file may be replaced. */
-    public static void requireSocketOrNothing(Path path) throws IOException {
+    public static void requireSocketOrAbsent(Path path) throws IOException {
         try {
             int mode = (Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
             if ((mode & S_IFMT) != S_IFSOCK) {
@@ -98,14 +98,14 @@ public final class TakeoverListener implements AutoCloseable {
     }
 
     /** Stops listening and keeps the file: the successor replaces it, or has done so. */
-    public void abandon() {
+    public void closeKeepingFile() {
         socket.close();
         waiter.close();
     }
 
     @Override
     public void close() {
-        abandon();
+        closeKeepingFile();
         try {
             if (inodeOf(path).equals(inode)) {
                 Files.delete(path);

@@ -59,15 +59,15 @@ public sealed interface TakeoverMessage {
     }
 
     /** The successor is ready to serve the ports at these places of the offer. */
-    record Take(List<Integer> places) implements TakeoverMessage {
+    record Take(List<Integer> portIndexes) implements TakeoverMessage {
     }
 
     /**
      * The predecessor opens no more connections on these ports.
      *
-     * @param cookiesOut whether clients may still return SYN cookies of the predecessor
+     * @param cookiesOutstanding whether clients may still return SYN cookies of the predecessor
      */
-    record Stopped(boolean cookiesOut) implements TakeoverMessage {
+    record Stopped(boolean cookiesOutstanding) implements TakeoverMessage {
     }
 
     /** The successor opens connections. */
@@ -85,9 +85,9 @@ public sealed interface TakeoverMessage {
     /**
      * A frame that the predecessor has received and that belongs to none of its connections.
      *
-     * @param place place in the offer of a port on the device that received the frame
+     * @param portIndex place in the offer of a port on the device that received the frame
      */
-    record Frame(int place, byte[] bytes) implements TakeoverMessage {
+    record Frame(int portIndex, byte[] bytes) implements TakeoverMessage {
     }
 
     /** Returns the number in the header that identifies the kind of a message. */
@@ -123,11 +123,11 @@ public sealed interface TakeoverMessage {
             }
             case Refusal refusal -> out.put(refusal.reason.getBytes(StandardCharsets.UTF_8));
             case Take take -> {
-                out.putShort((short) take.places.size());
-                take.places.forEach(place -> out.putShort(place.shortValue()));
+                out.putShort((short) take.portIndexes.size());
+                take.portIndexes.forEach(portIndex -> out.putShort(portIndex.shortValue()));
             }
-            case Stopped stopped -> out.put((byte) (stopped.cookiesOut ? 1 : 0));
-            case Frame frame -> out.putShort((short) frame.place).put(frame.bytes);
+            case Stopped stopped -> out.put((byte) (stopped.cookiesOutstanding ? 1 : 0));
+            case Frame frame -> out.putShort((short) frame.portIndex).put(frame.bytes);
             case Hello m -> { }
             case Serving m -> { }
             case Done m -> { }
@@ -206,22 +206,22 @@ public sealed interface TakeoverMessage {
 
     private static Take take(ByteBuffer in) throws IOException {
         int count = count(in);
-        List<Integer> places = new ArrayList<>(count);
+        List<Integer> portIndexes = new ArrayList<>(count);
         for (int i = 0; i < count; i++) {
-            int place = Short.toUnsignedInt(in.getShort());
-            if (place >= MAX_PORTS || places.contains(place)) {
-                throw new IOException("a message with the invalid or repeated port index " + place);
+            int portIndex = Short.toUnsignedInt(in.getShort());
+            if (portIndex >= MAX_PORTS || portIndexes.contains(portIndex)) {
+                throw new IOException("a message with the invalid or repeated port index " + portIndex);
             }
-            places.add(place);
+            portIndexes.add(portIndex);
         }
-        return new Take(List.copyOf(places));
+        return new Take(List.copyOf(portIndexes));
     }
 
     private static Frame frame(ByteBuffer in) {
-        int place = Short.toUnsignedInt(in.getShort());
+        int portIndex = Short.toUnsignedInt(in.getShort());
         byte[] bytes = new byte[in.remaining()];
         in.get(bytes);
-        return new Frame(place, bytes);
+        return new Frame(portIndex, bytes);
     }
 
     private static String text(ByteBuffer in, int lengthBytes) {

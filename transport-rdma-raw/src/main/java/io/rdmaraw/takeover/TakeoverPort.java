@@ -62,8 +62,8 @@ public final class TakeoverPort {
     }
 
     /** Returns the key by which {@link PortHandover} matches the segments of a port. */
-    static PortHandover.Shared shared(TakeoverMessage.Port port) {
-        return new PortHandover.Shared(port.local(), port.number());
+    static PortHandover.SharedPort shared(TakeoverMessage.Port port) {
+        return new PortHandover.SharedPort(port.local(), port.number());
     }
 
     /**

@@ -23,7 +23,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * The successor's side of a takeover: the connection to the process that still serves the ports. {@link #find}
- * receives its offer. Servers {@link #claim} the kernel's sockets while they bind. {@link #take} takes over the ports.
+ * receives its offer. Servers {@link #claim} the kernel's sockets while they bind. {@link #takeOver} takes over the
+ * ports.
  */
 final class TakeoverPredecessor {
     private static final InternalLogger LOGGER = Takeover.LOGGER;
@@ -43,8 +44,8 @@ final class TakeoverPredecessor {
     /** The kernel's sockets, in the order of the offer. Guarded by the list: servers claim them on their loops. */
     private final List<Integer> descriptors;
     /** The ports that this process has bound, by their places in the offer. */
-    private final Map<Integer, TakeoverPort> taken = new HashMap<>();
-    private final List<TakeoverMessage.Frame> early = new ArrayList<>();
+    private final Map<Integer, TakeoverPort> takenPorts = new HashMap<>();
+    private final List<TakeoverMessage.Frame> earlyFrames = new ArrayList<>();
 
     private TakeoverPredecessor(Path path, TakeoverConnection connection, PortHandover handover,
             TakeoverMessage.Offer offer) {
@@ -52,7 +53,7 @@ final class TakeoverPredecessor {
         this.connection = connection;
         this.handover = handover;
         this.offer = offer;
-        descriptors = new ArrayList<>(connection.takeDescriptors());
+        descriptors = new ArrayList<>(connection.pollDescriptors());
     }
 
     /**
@@ -129,16 +130,17 @@ final class TakeoverPredecessor {
 
     /** Duplicates the descriptor of the kernel's socket on a port; the caller closes it. -1 if it is not offered. */
     int claim(TakeoverMessage.Port port) throws IOException {
-        int place = offer.ports().indexOf(port);
+        int portIndex = offer.ports().indexOf(port);
         synchronized (descriptors) {
-            if (place < 0 || descriptors.isEmpty()) {
+            if (portIndex < 0 || descriptors.isEmpty()) {
                 return -1;
             }
-            int made = Libc.duplicate(descriptors.get(place));
-            if (made < 0) {
-                throw new IOException("port " + port.number() + " cannot be taken over: " + Errno.describe(-made));
+            int descriptor = Libc.duplicate(descriptors.get(portIndex));
+            if (descriptor < 0) {
+                throw new IOException("port " + port.number() + " cannot be taken over: "
+                        + Errno.describe(-descriptor));
             }
-            return made;
+            return descriptor;
         }
     }
 
@@ -149,33 +151,33 @@ final class TakeoverPredecessor {
      * @return whether the predecessor still runs
      * @throws IOException if the predecessor continues to serve; this process then has to end
      */
-    boolean take(List<TakeoverPort> ports, TcpSecrets secrets) throws IOException {
+    boolean takeOver(List<TakeoverPort> ports, TcpSecrets secrets) throws IOException {
         for (TakeoverPort port : ports) {
-            int place = offer.ports().indexOf(port.description());
-            if (place >= 0) {
-                taken.put(place, port);
+            int portIndex = offer.ports().indexOf(port.description());
+            if (portIndex >= 0) {
+                takenPorts.put(portIndex, port);
             }
         }
-        if (taken.isEmpty()) {
+        if (takenPorts.isEmpty()) {
             throw new IOException("nothing is taken over from process " + pid() + ", which has " + offer.ports()
                     + ": bind the same address and port on the same device, before begin()");
         }
         try {
-            connection.send(new TakeoverMessage.Take(List.copyOf(taken.keySet())));
-            LOGGER.info("{} ports are bound, and taken over from process {}", taken.size(), pid());
-            if (((TakeoverMessage.Stopped) await(TakeoverMessage.Stopped.class)).cookiesOut()) {
+            connection.send(new TakeoverMessage.Take(List.copyOf(takenPorts.keySet())));
+            LOGGER.info("{} ports are bound, and taken over from process {}", takenPorts.size(), pid());
+            if (((TakeoverMessage.Stopped) await(TakeoverMessage.Stopped.class)).cookiesOutstanding()) {
                 secrets.onCookieSent(System.nanoTime());
             }
             if (isRevoked()) {
-                throw revoked();
+                throw revokedException();
             }
-            serve(Role.BESIDE);
+            serve(Role.SERVING);
             connection.send(new TakeoverMessage.Serving());
             LOGGER.info("serves what process {} has served", pid());
             await(TakeoverMessage.Done.class);
             return true;
         } catch (EOFException e) {
-            requireItsEnd();
+            requireEnded();
             LOGGER.info("process {} has ended during the takeover; its connections are lost", pid());
             serve(Role.ALONE);
             return false;
@@ -192,7 +194,7 @@ final class TakeoverPredecessor {
      *
      * @throws IOException if the predecessor still runs
      */
-    private void requireItsEnd() throws IOException {
+    private void requireEnded() throws IOException {
         boolean ended = false;
         try {
             ended = !isRevoked() && !TakeoverConnection.isServed(path, ANSWER_LIMIT_NANOS);
@@ -202,27 +204,27 @@ final class TakeoverPredecessor {
             }
         }
         if (!ended) {
-            throw revoked();
+            throw revokedException();
         }
     }
 
     /** Starts to serve. First drops the frames in the queues: the predecessor has received them too. */
     private void serve(Role role) throws IOException {
         Set<TcpStack> stacks = new LinkedHashSet<>();
-        taken.values().forEach(port -> stacks.addAll(port.stacks()));
-        TakeoverPort.await(PortHandover.settle(stacks));
+        takenPorts.values().forEach(port -> stacks.addAll(port.stacks()));
+        TakeoverPort.await(PortHandover.processReceived(stacks));
         handover.role(role);
-        early.forEach(this::deliver);
-        early.clear();
+        earlyFrames.forEach(this::deliver);
+        earlyFrames.clear();
     }
 
     private TakeoverMessage await(Class<? extends TakeoverMessage> wanted) throws IOException {
         while (true) {
             TakeoverMessage message = connection.receive(ANSWER_LIMIT_NANOS);
             switch (message) {
-                case TakeoverMessage.Frame frame when handover.role() == Role.BESIDE -> deliver(frame);
-                case TakeoverMessage.Frame frame -> keep(frame);
-                case TakeoverMessage.Revoked revoked -> throw revoked();
+                case TakeoverMessage.Frame frame when handover.role() == Role.SERVING -> deliver(frame);
+                case TakeoverMessage.Frame frame -> storeEarly(frame);
+                case TakeoverMessage.Revoked revoked -> throw revokedException();
                 default -> {
                     if (wanted.isInstance(message)) {
                         return message;
@@ -233,7 +235,7 @@ final class TakeoverPredecessor {
         }
     }
 
-    private IOException revoked() {
+    private IOException revokedException() {
         return new IOException("process " + pid() + " has waited for this one for too long, and serves again");
     }
 
@@ -249,7 +251,7 @@ final class TakeoverPredecessor {
                     return true;
                 }
                 if (message instanceof TakeoverMessage.Frame frame) {
-                    keep(frame);
+                    storeEarly(frame);
                 }
             }
         } catch (IOException e) {
@@ -258,14 +260,14 @@ final class TakeoverPredecessor {
         }
     }
 
-    private void keep(TakeoverMessage.Frame frame) {
-        if (early.size() < MAX_EARLY_FRAMES) {
-            early.add(frame);
+    private void storeEarly(TakeoverMessage.Frame frame) {
+        if (earlyFrames.size() < MAX_EARLY_FRAMES) {
+            earlyFrames.add(frame);
         }
     }
 
     private void deliver(TakeoverMessage.Frame frame) {
-        TakeoverPort port = taken.get(frame.place());
+        TakeoverPort port = takenPorts.get(frame.portIndex());
         if (port != null) {
             port.stacks().getFirst().segmentByProcess(ByteBufAllocator.DEFAULT.directBuffer(frame.bytes().length)
                     .writeBytes(frame.bytes()));
@@ -274,7 +276,7 @@ final class TakeoverPredecessor {
 
     /** Waits for the end of the predecessor; returns false after the timeout. */
     boolean hasEnded(long timeoutNanos) {
-        return connection.isReadable(timeoutNanos) && connection.hasEnded();
+        return connection.awaitReadable(timeoutNanos) && connection.hasEnded();
     }
 
     /** Closes the connection. A predecessor that still waits for this process serves again. */

@@ -111,22 +111,22 @@ final class TakeoverSuccessors {
         if (successor == null) {
             return;
         }
-        List<TakeoverPort> handed = List.of();
+        List<TakeoverPort> handedOver = List.of();
         try (successor) {
-            handed = handOverOrReject(successor);
-            if (!handed.isEmpty()) {
+            handedOver = handOverOrReject(successor);
+            if (!handedOver.isEmpty()) {
                 awaitEnd(successor);
             }
         } catch (IOException e) {
             LOGGER.warn("process {} has not taken over the ports: {}", successor.peerPid(), e.getMessage());
         }
-        if (!handed.isEmpty() && !closed) {
+        if (!handedOver.isEmpty() && !closed) {
             LOGGER.warn("process {} has ended after it took over the ports: this one serves again",
                     successor.peerPid());
-            reclaimPorts(handed);
+            reclaimPorts(handedOver);
             listen();
             // Even if listen() has failed: otherwise this process would continue to shut down and none would serve.
-            tell(events::resumed);
+            notifyUser(events::resumed);
         }
     }
 
@@ -143,7 +143,7 @@ final class TakeoverSuccessors {
 
     /** Returns the ports that the successor serves from now on; none if the takeover has failed. */
     private List<TakeoverPort> handOver(TakeoverConnection successor) throws IOException {
-        require(TakeoverMessage.Hello.class, successor.receive(QUERY_LIMIT_NANOS));
+        requireType(TakeoverMessage.Hello.class, successor.receive(QUERY_LIMIT_NANOS));
         if (handover.role() != Role.ALONE) {
             successor.send(new TakeoverMessage.Refusal("it has taken them over itself, from a process that still has "
                     + "connections; try again when that has ended"));
@@ -151,19 +151,19 @@ final class TakeoverSuccessors {
         }
         List<TakeoverPort> offered = takeover.ports();
         offer(successor, offered);
-        List<TakeoverPort> handed = List.of();
+        List<TakeoverPort> handedOver = List.of();
         boolean done = false;
         try {
             TakeoverMessage answer = awaitTake(successor);
             if (answer == null) {
                 return List.of();
             }
-            List<Integer> places = require(TakeoverMessage.Take.class, answer).places();
-            if (places.isEmpty() || places.stream().anyMatch(place -> place >= offered.size())) {
+            List<Integer> portIndexes = requireType(TakeoverMessage.Take.class, answer).portIndexes();
+            if (portIndexes.isEmpty() || portIndexes.stream().anyMatch(portIndex -> portIndex >= offered.size())) {
                 throw new IOException("it has requested ports that were not offered");
             }
-            handed = places.stream().map(offered::get).toList();
-            handOver(successor, handed, offered);
+            handedOver = portIndexes.stream().map(offered::get).toList();
+            handOver(successor, handedOver, offered);
             done = true;
         } finally {
             if (!done) {
@@ -171,18 +171,18 @@ final class TakeoverSuccessors {
                 // to bind also needs the message. Otherwise it would conclude from the closed connection that this
                 // process has ended.
                 successor.trySend(new TakeoverMessage.Revoked());
-                reclaimPorts(handed);
+                reclaimPorts(handedOver);
             }
         }
-        listener.abandon();
+        listener.closeKeepingFile();
         listener = null;
         LOGGER.info("process {} serves the ports now; connections of this process continue", successor.peerPid());
-        tell(() -> events.handedOver(successor.peerPid()));
-        return handed;
+        notifyUser(() -> events.handedOver(successor.peerPid()));
+        return handedOver;
     }
 
     /** Calls the user's listener. Its exceptions must not end this thread, which the other process depends on. */
-    private static void tell(Runnable event) {
+    private static void notifyUser(Runnable event) {
         try {
             event.run();
         } catch (RuntimeException e) {
@@ -193,7 +193,7 @@ final class TakeoverSuccessors {
     private TakeoverMessage awaitTake(TakeoverConnection successor) throws IOException {
         long deadline = System.nanoTime() + BIND_LIMIT_NANOS;
         try {
-            while (!successor.isReadable(CHECK_NANOS)) {
+            while (!successor.awaitReadable(CHECK_NANOS)) {
                 if (closed || deadline - System.nanoTime() <= 0) {
                     throw new IOException(closed ? "this process ends" : "it has not bound its ports in time");
                 }
@@ -239,34 +239,35 @@ final class TakeoverSuccessors {
         }
     }
 
-    private void handOver(TakeoverConnection successor, List<TakeoverPort> handed, List<TakeoverPort> offered)
+    private void handOver(TakeoverConnection successor, List<TakeoverPort> handedOver, List<TakeoverPort> offered)
             throws IOException {
-        List<TcpStack> stacks = stacksOf(handed);
-        handover.passOn(handed.stream().map(port -> TakeoverPort.shared(port.description())).toList(),
-                forwardingTo(successor, handed, offered));
-        TakeoverPort.await(PortHandover.settle(stacks));
-        for (TakeoverPort port : handed) {
+        List<TcpStack> stacks = stacksOf(handedOver);
+        handover.startForwarding(handedOver.stream().map(port -> TakeoverPort.shared(port.description())).toList(),
+                forwardingTo(successor, handedOver, offered));
+        TakeoverPort.await(PortHandover.processReceived(stacks));
+        for (TakeoverPort port : handedOver) {
             TakeoverPort.await(port.suspend());
         }
         successor.send(new TakeoverMessage.Stopped(takeover.secrets().mayExpectCookie(System.nanoTime())));
         LOGGER.info("opens no more connections; process {} takes over", successor.peerPid());
-        require(TakeoverMessage.Serving.class, successor.receive(SERVE_LIMIT_NANOS));
-        handed.forEach(port -> port.share(true));
+        requireType(TakeoverMessage.Serving.class, successor.receive(SERVE_LIMIT_NANOS));
+        handedOver.forEach(port -> port.share(true));
         // The queues may have frames that arrived before the successor served, or that only this process received.
-        TakeoverPort.await(PortHandover.settle(stacks));
+        TakeoverPort.await(PortHandover.processReceived(stacks));
         handover.role(Role.DRAINING);
         successor.send(new TakeoverMessage.Done());
     }
 
     private static BiPredicate<TcpStack, ByteBuf> forwardingTo(TakeoverConnection successor,
-            List<TakeoverPort> handed, List<TakeoverPort> offered) {
-        Map<TcpStack, Integer> places = new HashMap<>();
-        handed.forEach(port -> port.stacks().forEach(stack -> places.putIfAbsent(stack, offered.indexOf(port))));
+            List<TakeoverPort> handedOver, List<TakeoverPort> offered) {
+        Map<TcpStack, Integer> portIndexes = new HashMap<>();
+        handedOver.forEach(port ->
+                port.stacks().forEach(stack -> portIndexes.putIfAbsent(stack, offered.indexOf(port))));
         return (stack, frame) -> {
             byte[] bytes = new byte[frame.readableBytes()];
             frame.getBytes(frame.readerIndex(), bytes);
             // If the successor has ended or its socket is full, the frame counts as dropped and the peer retransmits.
-            return successor.trySend(new TakeoverMessage.Frame(places.getOrDefault(stack, 0), bytes));
+            return successor.trySend(new TakeoverMessage.Frame(portIndexes.getOrDefault(stack, 0), bytes));
         };
     }
 
@@ -274,7 +275,7 @@ final class TakeoverSuccessors {
         return ports.stream().flatMap(port -> port.stacks().stream()).distinct().toList();
     }
 
-    private static <T extends TakeoverMessage> T require(Class<T> wanted, TakeoverMessage message)
+    private static <T extends TakeoverMessage> T requireType(Class<T> wanted, TakeoverMessage message)
             throws IOException {
         if (!wanted.isInstance(message)) {
             throw new IOException("it has sent " + message.getClass().getSimpleName() + " out of turn");
@@ -282,10 +283,10 @@ final class TakeoverSuccessors {
         return wanted.cast(message);
     }
 
-    private void reclaimPorts(List<TakeoverPort> handed) {
-        handed.forEach(port -> attempt(port, () -> port.share(false)));
+    private void reclaimPorts(List<TakeoverPort> handedOver) {
+        handedOver.forEach(port -> attempt(port, () -> port.share(false)));
         handover.role(Role.ALONE);
-        handed.forEach(port -> attempt(port, () -> TakeoverPort.await(port.resume())));
+        handedOver.forEach(port -> attempt(port, () -> TakeoverPort.await(port.resume())));
     }
 
     private interface Step {
@@ -303,7 +304,7 @@ final class TakeoverSuccessors {
 
     private void awaitEnd(TakeoverConnection successor) {
         while (!closed) {
-            if (successor.isReadable(CHECK_NANOS) && successor.hasEnded()) {
+            if (successor.awaitReadable(CHECK_NANOS) && successor.hasEnded()) {
                 return;
             }
         }

@@ -22,7 +22,7 @@ final class AccurateEcn {
      * Initial value of both counters. It is not 0, so that a path that clears the field can be detected (section
      * 3.2.1).
      */
-    private static final int FIRST_COUNT = 5;
+    private static final int INITIAL_COUNT = 5;
 
     // Table 2: values of a SYN-ACK other than those that echo IP-ECN
     private static final int ACE_NONE = 0;
@@ -48,12 +48,12 @@ final class AccurateEcn {
      * If ACKs cover more segments than this on average, the peer thins its ACKs. An ACK that covers many segments
      * is then no sign that earlier ACKs were lost.
      */
-    private static final int THINNED = 4 << AVERAGE_SHIFT;
+    private static final int THINNED_ACK_SEGMENTS = 4 << AVERAGE_SHIFT;
 
     // ---- the receiver ----
 
     /** r.cep: number of segments received with CE. */
-    private int markedIn = FIRST_COUNT;
+    private int markedIn = INITIAL_COUNT;
     /** CE marks received since the last segment that carried the ACE counter. */
     private int markedSinceAck;
     private boolean lastWasMarked;
@@ -65,7 +65,7 @@ final class AccurateEcn {
     // ---- the sender ----
 
     /** s.cep: number of our segments that arrived with CE, according to the peer. */
-    private int markedOut = FIRST_COUNT;
+    private int markedOut = INITIAL_COUNT;
     /** Timestamp of the last segment with an ACE field that was used. */
     private int lastTimestamp;
     private boolean hasLastTimestamp;
@@ -76,7 +76,7 @@ final class AccurateEcn {
     /** The peer's feedback is not reliable and is ignored (sections 3.2.2.1 and 3.2.2.4). */
     private boolean ignored;
     /** The peer has reported a mark that no window reduction has answered yet. */
-    private boolean unanswered;
+    private boolean reductionPending;
     /** Bytes reported as marked that {@link #pollMarkedBytes} has not returned yet. */
     private int markedBytes;
     /** Average number of segments that an ACK delivers, see {@link #AVERAGE_SHIFT}; 0 before the first sample. */
@@ -157,7 +157,7 @@ final class AccurateEcn {
         if (ace != ACE_NOT_ECT) {
             c.clear(Tcb.ECN_SENDER);
         }
-        unanswered |= ace == ACE_CE;
+        reductionPending |= ace == ACE_CE;
     }
 
     /**
@@ -175,7 +175,7 @@ final class AccurateEcn {
     }
 
     /** Handles a retransmitted SYN (section 3.1.5). Returns false if the connection must be reset. */
-    static boolean onSynAgain(TcpConnection c, Segment syn) {
+    static boolean onRetransmittedSyn(TcpConnection c, Segment syn) {
         Ecn.Feedback wanted = offered(syn);
         if (wanted == Ecn.Feedback.NONE) {
             c.clear(Tcb.ECN_SENDER);
@@ -188,13 +188,13 @@ final class AccurateEcn {
      * Handles a retransmitted SYN-ACK. The ACK that answers it must echo the IP-ECN codepoint again (section
      * 3.2.2.1).
      */
-    static void onSynAckAgain(TcpConnection c, Segment s) {
+    static void onRetransmittedSynAck(TcpConnection c, Segment s) {
         AccurateEcn a = of(c);
         if (a != null && !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs && s.ack == c.iss + 1
                 && c.is(Tcb.ACK_NOW) && accepted(s) == Ecn.Feedback.ACCURATE) {
             a.handshakeAckPending = true;
             if (s.ecn == Segment.ECN_CE && a.handshakeEcn != Segment.ECN_CE) {
-                a.markedIn += a.markedIn == FIRST_COUNT ? 1 : 0;
+                a.markedIn += a.markedIn == INITIAL_COUNT ? 1 : 0;
             }
             a.handshakeEcn = (byte) s.ecn;
         }
@@ -209,7 +209,7 @@ final class AccurateEcn {
         if (!s.has(TcpFlags.SYN) && s.payloadLength == 0 && s.sackCount == 0) {
             a.readHandshakeAck(c, ace(s));
         }
-        if (a.unanswered) {
+        if (a.reductionPending) {
             Ecn.reduce(c, now);
         }
     }
@@ -258,7 +258,7 @@ final class AccurateEcn {
             if (a.markedSinceAck > 0 && a.markedSinceAck + count > MAX_MARKS_PER_ACK && c.lastAckSent != c.rcvNxt) {
                 // The whole burst gets one ACK, so an ACK with the present count is sent before the field can
                 // wrap.
-                c.engine.replies.acknowledge(c, now);
+                c.engine.replies.addAck(c, now);
             }
             a.markedIn += count;
             a.markedSinceAck += count;
@@ -327,14 +327,14 @@ final class AccurateEcn {
         AccurateEcn a = of(c);
         if (a.fieldRead || s.has(TcpFlags.SYN)) {
             a.fieldRead = false;
-            a.noteTimestamp(c, s);
+            a.recordTimestamp(c, s);
             return;
         }
-        a.noteLength(sample.deliveredSegments);
+        a.updateAverageSegments(sample.deliveredSegments);
         if (a.isSuperseded(c, s, sample)) {
             return;
         }
-        a.noteTimestamp(c, s);
+        a.recordTimestamp(c, s);
         int ace = ace(s);
         if (a.firstFeedback && ace == 0) {
             a.ignoreFeedback(c);
@@ -361,14 +361,14 @@ final class AccurateEcn {
         return Sequence.before(s.tsValue, lastTimestamp);
     }
 
-    private void noteTimestamp(TcpConnection c, Segment s) {
+    private void recordTimestamp(TcpConnection c, Segment s) {
         if (s.timestamps && c.is(Tcb.TIMESTAMPS)) {
             hasLastTimestamp = true;
             lastTimestamp = s.tsValue;
         }
     }
 
-    private void noteLength(int segments) {
+    private void updateAverageSegments(int segments) {
         if (segments > 0) {
             int value = Math.min(segments, 0xFFFF >>> AVERAGE_SHIFT) << AVERAGE_SHIFT;
             averageSegments = (char) (averageSegments == 0 ? value
@@ -382,11 +382,11 @@ final class AccurateEcn {
      * assumed.
      */
     private int newMarks(int ace, int segments) {
-        int least = ace - markedOut & WRAP - 1;
-        if (segments < WRAP || averageSegments > THINNED) {
-            return least;
+        int minGrowth = ace - markedOut & WRAP - 1;
+        if (segments < WRAP || averageSegments > THINNED_ACK_SEGMENTS) {
+            return minGrowth;
         }
-        return segments - (segments - least) % WRAP;
+        return segments - (segments - minGrowth) % WRAP;
     }
 
     private void onMarks(TcpConnection c, AckSample sample, int marks) {
@@ -398,7 +398,7 @@ final class AccurateEcn {
         markedBytes = Math.min(markedBytes + bytes, c.sndNxt - c.sndUna + sample.ackedBytes);
         c.requireExtras().deliveredMarkedBytes += bytes;
         // Marks on data sent before the last reduction are already answered (RFC 3168 section 6.1.2).
-        unanswered |= Sequence.after(c.sndUna, c.ecnEndSeq) || c.sndUna == c.ecnEndSeq && sample.ackedBytes == 0;
+        reductionPending |= Sequence.after(c.sndUna, c.ecnEndSeq) || c.sndUna == c.ecnEndSeq && sample.ackedBytes == 0;
     }
 
     /**
@@ -407,17 +407,17 @@ final class AccurateEcn {
      */
     static int pollMarkedBytes(TcpConnection c, int ackedBytes) {
         AccurateEcn a = of(c);
-        int taken = Math.min(ackedBytes, a.markedBytes);
-        a.markedBytes -= taken;
-        return taken;
+        int ackedMarkedBytes = Math.min(ackedBytes, a.markedBytes);
+        a.markedBytes -= ackedMarkedBytes;
+        return ackedMarkedBytes;
     }
 
     static boolean isReductionPending(TcpConnection c) {
-        return of(c).unanswered;
+        return of(c).reductionPending;
     }
 
     static void onReduction(TcpConnection c) {
-        of(c).unanswered = false;
+        of(c).reductionPending = false;
         c.ecnEndSeq = c.sndNxt;
     }
 }

@@ -35,7 +35,7 @@ final class AckInput {
             c.engine.counters.blindAttackSegments++;
             if (s.payloadLength > 0) {
                 // The segment may have been delayed by more than a window. Its sender gets an ACK at once.
-                AckPolicy.onDisorder(c);
+                AckPolicy.ackImmediately(c);
             } else {
                 AckPolicy.challenge(c, now);
             }
@@ -84,20 +84,20 @@ final class AckInput {
         }
         if (sample.ackedBytes > 0 || sample.newlySacked) {
             f.recovery.probed = false;
-            rearm(c, f, now);
+            rearmTimer(c, f, now);
         }
-        int left = sample.ackedBytes > 0 ? f.queue.acknowledge(ack) : 0;
+        int removedBytes = sample.ackedBytes > 0 ? f.queue.acknowledge(ack) : 0;
         if (sample.ackedBytes > 0 && c.orphan != null) {
             c.engine.orphans.onProgress(c, now);
         }
         releaseIfIdle(c, f);
-        if (left > 0) {
-            c.engine.events.acked(c, left);
+        if (removedBytes > 0) {
+            c.engine.events.acked(c, removedBytes);
         }
         return c.state != TcpState.CLOSED;
     }
 
-    private static void rearm(TcpConnection c, Flight f, long now) {
+    private static void rearmTimer(TcpConnection c, Flight f, long now) {
         boolean reordering = c.retransmitTimer == RetransmitTimer.REORDERING;
         long deadline = c.retransmitDeadlineNanos;
         ConnectionTimers.restart(c, f, now);
@@ -108,8 +108,8 @@ final class AckInput {
 
     static void releaseIfIdle(TcpConnection c, Flight f) {
         if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))) {
-            SendTimes.end(c, f);
-            if (!f.rest()) {
+            SendTimeStatistics.end(c, f);
+            if (!f.markIdle()) {
                 release(c, f);
             }
         }
@@ -118,7 +118,7 @@ final class AckInput {
     /** Detaches the flight of a connection that has nothing in flight, and returns it to the pool. */
     static void release(TcpConnection c, Flight f) {
         c.flight = null;
-        c.engine.pools.recycle(f);
+        c.engine.pools.releaseFlight(f);
     }
 
     /**
@@ -139,7 +139,7 @@ final class AckInput {
         c.sndWnd = window;
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;
-        Handshake.widen(c, window);
+        Handshake.updateMaxSendWindow(c, window);
         return changed;
     }
 
@@ -197,7 +197,7 @@ final class AckInput {
         } else {
             long rtt = now - sent;
             sample.rttNanos = sample.rttNanos == AckSample.NO_RTT ? rtt : sample.rttNanos;
-            sample.shortRttNanos = rtt;
+            sample.latestRttNanos = rtt;
             if (Sequence.beforeOrAt(end, r.endSeq)) {
                 sample.originalDelivered = true;
             }
@@ -223,8 +223,8 @@ final class AckInput {
     private static void measure(TcpConnection c, Segment s, AckSample sample, long now) {
         if (sample.rttNanos != AckSample.NO_RTT && !sample.retransmissionDelivered) {
             RttEstimator.sample(c, sample.rttNanos);
-            RttEstimator.sampleMinimum(c, sample.shortRttNanos, now);
-            c.congestion.onRttSample(c, sample.shortRttNanos, s.ack, c.sndNxt);
+            RttEstimator.sampleMinimum(c, sample.latestRttNanos, now);
+            c.congestion.onRttSample(c, sample.latestRttNanos, s.ack, c.sndNxt);
         } else if (sample.ackedBytes > 0) {
             measureByTimestamp(c, s, sample, now);
         }

@@ -23,7 +23,7 @@ final class AckPolicy {
         c.quickAcks = on ? ALWAYS_QUICK : 0;
         if (on && c.is(Tcb.ACK_DELAYED)) {
             c.set(Tcb.ACK_NOW);
-            c.engine.ready(c);
+            c.engine.markReady(c);
         }
     }
 
@@ -58,12 +58,12 @@ final class AckPolicy {
      * Handles PSH on a run of merged segments. The last of them may be short, so the next one is not compared
      * with it.
      */
-    static void onPushAfterRun(TcpConnection c) {
+    static void onPushAfterMerge(TcpConnection c) {
         c.lastSegmentBytes = 0;
     }
 
     /** Requests an immediate ACK for a segment that is out of order or unacceptable (RFC 5681 section 4.2). */
-    static void onDisorder(TcpConnection c) {
+    static void ackImmediately(TcpConnection c) {
         c.set(Tcb.ACK_NOW);
     }
 
@@ -100,13 +100,13 @@ final class AckPolicy {
      * Returns whether a retransmitted SYN is answered with another SYN-ACK. The source address may be forged, so the
      * rate limit of challenge ACKs applies (Linux: tcp_check_req). The first retransmission is always answered.
      */
-    static boolean answersSynAgain(TcpConnection c, long now) {
+    static boolean answersRetransmittedSyn(TcpConnection c, long now) {
         ConnectionExtras extras = c.requireExtras();
-        if (extras.lastSynAgainNanos != Long.MIN_VALUE
-                && now - extras.lastSynAgainNanos < c.engine.config.challengeAckIntervalNanos) {
+        if (extras.lastRetransmittedSynNanos != Long.MIN_VALUE
+                && now - extras.lastRetransmittedSynNanos < c.engine.config.challengeAckIntervalNanos) {
             return false;
         }
-        extras.lastSynAgainNanos = now;
+        extras.lastRetransmittedSynNanos = now;
         return true;
     }
 }

@@ -29,7 +29,7 @@ final class ActiveOpens {
         TcpConnection c = new TcpConnection(engine, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
         c.attachment(attachment);
         int isn = engine.initialSequence.isn(localHigh, localLow, port, remoteHigh, remoteLow, remotePort, nowNanos);
-        Handshake.prepare(c, isn, mtu == 0 ? engine.config.mtuBytes : mtu);
+        Handshake.initialize(c, isn, mtu == 0 ? engine.config.mtuBytes : mtu);
         int record = timeWait.find(c.hash, localHigh, localLow, port, remoteHigh, remoteLow, remotePort);
         if (record != TimeWaitTable.NONE) {
             TimeWaitInput.reopen(c, timeWait, record);

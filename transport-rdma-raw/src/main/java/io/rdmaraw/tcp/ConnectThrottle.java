@@ -11,7 +11,7 @@ import java.util.List;
  *
  * <p>Up to {@link #MAX_UNANSWERED} SYNs are sent without delay; further connections are queued. Each answer, and the
  * end of an attempt, permits the next SYN. Peers that never answer must not block other connects, so at least
- * {@link #PER_TICK} SYNs per tick are permitted in any case. The number of unanswered SYNs may then exceed
+ * {@link #MIN_SYNS_PER_TICK} SYNs per tick are permitted in any case. The number of unanswered SYNs may then exceed
  * {@link #MAX_UNANSWERED}. Retransmitted SYNs are not limited.
  */
 final class ConnectThrottle {
@@ -24,11 +24,11 @@ final class ConnectThrottle {
      * Minimum number of SYNs per tick of {@link TimerWheel} (about 1 ms), even without answers. A receive queue has
      * room for those of a tenth of a second.
      */
-    static final int PER_TICK = 4;
+    static final int MIN_SYNS_PER_TICK = 4;
 
     private final TcpCounters counters;
     private ArrayDeque<TcpConnection> waiting;
-    private int allowed = MAX_UNANSWERED;
+    private int freeSynSlots = MAX_UNANSWERED;
     private long tick;
 
     ConnectThrottle(TcpCounters counters) {
@@ -38,7 +38,7 @@ final class ConnectThrottle {
     /** Sends the first SYN of a connection now, or queues the connection until a SYN is permitted. */
     void open(TcpConnection c, long now) {
         refill(now);
-        if (allowed > 0 && isEmpty()) {
+        if (freeSynSlots > 0 && isEmpty()) {
             permit(c);
             return;
         }
@@ -52,30 +52,30 @@ final class ConnectThrottle {
     }
 
     private void permit(TcpConnection c) {
-        allowed--;
+        freeSynSlots--;
         c.hasSynSlot = true;
-        c.engine.ready(c);
+        c.engine.markReady(c);
     }
 
     /**
      * Handles a connection that is about to leave SYN-SENT: its SYN was answered, it ends, or it moves to another
-     * engine. A connection whose first SYN is still queued here stays queued; {@link #release} skips it.
+     * engine. A connection whose first SYN is still queued here stays queued; {@link #releaseWaiting} skips it.
      */
-    void leave(TcpConnection c, long now) {
+    void leaveSynSent(TcpConnection c, long now) {
         if (c.hasSynSlot) {
             c.hasSynSlot = false;
-            allowed = Math.min(MAX_UNANSWERED, allowed + 1);
-            release(now);
+            freeSynSlots = Math.min(MAX_UNANSWERED, freeSynSlots + 1);
+            releaseWaiting(now);
         }
     }
 
     /** Releases waiting connections as far as the limit allows. */
-    void release(long now) {
+    void releaseWaiting(long now) {
         if (isEmpty()) {
             return;
         }
         refill(now);
-        while (allowed > 0 && !isEmpty()) {
+        while (freeSynSlots > 0 && !isEmpty()) {
             TcpConnection c = waiting.poll();
             c.clear(Tcb.READY);
             if (c.state == TcpState.SYN_SENT) {
@@ -92,7 +92,9 @@ final class ConnectThrottle {
         return !isEmpty() && waiting.remove(c);
     }
 
-    /** Returns the time at which {@link #release} must be called next; {@link Tcb#NEVER} if no connection waits. */
+    /**
+     * Returns the time at which {@link #releaseWaiting} must be called next; {@link Tcb#NEVER} if no connection waits.
+     */
     long nextNanos() {
         return isEmpty() ? Tcb.NEVER : tick + 1 << TimerWheel.TICK_SHIFT;
     }
@@ -109,7 +111,7 @@ final class ConnectThrottle {
         long current = now >> TimerWheel.TICK_SHIFT;
         if (current != tick) {
             tick = current;
-            allowed = Math.max(allowed, PER_TICK);
+            freeSynSlots = Math.max(freeSynSlots, MIN_SYNS_PER_TICK);
         }
     }
 }

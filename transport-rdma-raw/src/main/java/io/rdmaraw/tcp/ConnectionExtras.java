@@ -47,7 +47,7 @@ final class ConnectionExtras {
     boolean urgentAhead;
     long lastChallengeNanos = Long.MIN_VALUE;
     /** Time of the last SYN-ACK that answered a retransmitted SYN. */
-    long lastSynAgainNanos = Long.MIN_VALUE;
+    long lastRetransmittedSynNanos = Long.MIN_VALUE;
     /** SND.NXT when a D-SACK widened the reordering window, while {@link Tcb#DSACK_ROUND} is set. */
     int rackDsackRound;
     /**

@@ -106,13 +106,13 @@ final class ConnectionTable {
         }
     }
 
-    /** Passes up to {@code max} connections to {@code viewer}, in no particular order. */
-    void first(int max, Consumer<TcpConnection> viewer) {
-        int seen = 0;
-        for (int i = 0; i < slots.length && seen < max; i++) {
+    /** Passes up to {@code max} connections to {@code visitor}, in no particular order. */
+    void forEachUpTo(int max, Consumer<TcpConnection> visitor) {
+        int visited = 0;
+        for (int i = 0; i < slots.length && visited < max; i++) {
             if (slots[i] != null) {
-                viewer.accept(slots[i]);
-                seen++;
+                visitor.accept(slots[i]);
+                visited++;
             }
         }
     }

@@ -5,7 +5,7 @@ import io.rdmaraw.tcp.send.Flight;
 
 /**
  * The timers of a connection: one for data in flight (retransmission, tail loss probe, reordering, persist), one
- * for delayed ACKs, and one for keepalive and FIN-WAIT-2. Setting a timer only writes a field. {@link #settle}
+ * for delayed ACKs, and one for keepalive and FIN-WAIT-2. Setting a timer only writes a field. {@link #schedule}
  * files the connection in the wheel under its earliest deadline.
  */
 final class ConnectionTimers {
@@ -15,7 +15,7 @@ final class ConnectionTimers {
     private ConnectionTimers() {
     }
 
-    static long earliest(TcpConnection c) {
+    static long earliestDeadline(TcpConnection c) {
         long deadline = Math.min(c.retransmitDeadlineNanos, Math.min(c.ackDeadlineNanos, c.idleDeadlineNanos));
         if (c.orphan != null) {
             deadline = Math.min(deadline, Orphans.deadline(c));
@@ -70,7 +70,7 @@ final class ConnectionTimers {
      * Completes the timers of a connection that has nothing more to send for now. Deadlines that were to count
      * from now get their time, and the connection is filed in the wheel under its earliest deadline.
      */
-    static void settle(TcpConnection c, long now) {
+    static void schedule(TcpConnection c, long now) {
         if (c.stalledSinceNanos == Tcb.FROM_NOW) {
             c.stalledSinceNanos = now;
         }
@@ -88,14 +88,14 @@ final class ConnectionTimers {
         if (c.rate != null) {
             c.rate.onExhausted(c, f);
         }
-        boolean paced = c.pacer != null && Pacer.settle(c);
-        if (f != null && !paced && c.state.synchronizedState() && f.scoreboard.isEmpty()
+        boolean paced = c.pacer != null && Pacer.schedule(c);
+        if (f != null && !paced && c.state.isSynchronized() && f.scoreboard.isEmpty()
                 && c.retransmitTimer != RetransmitTimer.PERSIST) {
             // RFC 9293 section 3.8.6.1: data waits for the window, and no ACK is due that could open it.
             c.setRetransmitTimer(RetransmitTimer.PERSIST,
-                    now + (isHeldByCork(c) ? MAX_CORK_NANOS : RttEstimator.backedOff(c)));
+                    now + (isHeldByCork(c) ? MAX_CORK_NANOS : RttEstimator.backedOffRtoNanos(c)));
         }
-        c.deadlineNanos = earliest(c);
+        c.deadlineNanos = earliestDeadline(c);
         if (c.deadlineNanos < c.wheelDeadlineNanos) {
             c.engine.wheel.schedule(c);
         }
@@ -122,7 +122,7 @@ final class ConnectionTimers {
             c.stopRetransmitTimer();
             return;
         }
-        long rtoAt = now + RttEstimator.backedOff(c);
+        long rtoAt = now + RttEstimator.backedOffRtoNanos(c);
         long probeAt = TailLossProbe.deadline(c, f, now);
         if (probeAt != Tcb.NEVER) {
             // RFC 8985 section 7.2: the probe is sent first, even if the RTO expires at the same time.
@@ -158,7 +158,7 @@ final class ConnectionTimers {
             return;
         }
         c.idleDeadlineNanos = Tcb.FROM_NOW;
-        c.engine.ready(c);
+        c.engine.markReady(c);
     }
 
     /** Handles the timers that have expired; called by the timer wheel. */
@@ -195,7 +195,7 @@ final class ConnectionTimers {
             onIdle(c, now);
         }
         if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
-            c.engine.ready(c);
+            c.engine.markReady(c);
         }
     }
 
@@ -213,7 +213,7 @@ final class ConnectionTimers {
             return;
         }
         countTimeout(c);
-        c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOff(c));
+        c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOffRtoNanos(c));
         if (c.sndWnd > 0) {
             // RFC 9293 section 3.8.6.2.1 (4): the window is small but not closed, so a segment that fits is sent.
             c.set(Tcb.OVERRIDE_SWS);
@@ -269,14 +269,14 @@ final class ConnectionTimers {
             return;
         }
         // RFC 9293 section 3.8.4
-        long silence = now - c.lastReceiveNanos;
-        if (silence < keepAliveIdleNanos(c) || c.isSending()) {
+        long silenceNanos = now - c.lastReceiveNanos;
+        if (silenceNanos < keepAliveIdleNanos(c) || c.isSending()) {
             // A segment has arrived since the timer was set, or the retransmission timer already tests the peer.
             c.keepAliveProbesSent = 0;
             c.idleDeadlineNanos = (c.isSending() ? now : c.lastReceiveNanos) + keepAliveIdleNanos(c);
             return;
         }
-        if (isSilentForTooLong(c, silence)) {
+        if (hasKeepAliveFailed(c, silenceNanos)) {
             c.engine.reset(c);
             timeOut(c);
             return;
@@ -291,7 +291,7 @@ final class ConnectionTimers {
      * Returns whether keepalive has failed. As on Linux, a user timeout replaces the number of probes, but at
      * least one probe must have been sent.
      */
-    private static boolean isSilentForTooLong(TcpConnection c, long silenceNanos) {
+    private static boolean hasKeepAliveFailed(TcpConnection c, long silenceNanos) {
         if (c.userTimeoutMillis > 0) {
             return c.keepAliveProbesSent > 0 && silenceNanos >= millis(c.userTimeoutMillis);
         }

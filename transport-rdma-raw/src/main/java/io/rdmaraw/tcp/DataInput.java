@@ -17,7 +17,7 @@ final class DataInput {
     static void process(TcpConnection c, Segment s, long now) {
         if (!c.state.mayReceive()) {
             // After the peer's FIN, text is ignored. A repeated FIN is acknowledged.
-            AckPolicy.onDisorder(c);
+            AckPolicy.ackImmediately(c);
             return;
         }
         int start = s.seq;
@@ -28,7 +28,7 @@ final class DataInput {
             end = c.rcvAdv;
             fin = false;
         }
-        if (c.is(Tcb.FIN_SEEN)) {
+        if (c.is(Tcb.FIN_RECEIVED)) {
             // The position of the first FIN is final. Data beyond it is ignored.
             end = Sequence.after(end, c.finSeq) ? Sequence.max(start, c.finSeq) : end;
             fin &= end == c.finSeq;
@@ -44,7 +44,7 @@ final class DataInput {
             c.dataRefused = !c.engine.receiveMemory.mayAccept(c);
             if (c.dataRefused) {
                 c.engine.counters.receiveMemoryDrops += s.segmentCount();
-                AckPolicy.onDisorder(c);
+                AckPolicy.ackImmediately(c);
                 return;
             }
         }
@@ -53,19 +53,19 @@ final class DataInput {
         }
         if (fin) {
             c.finSeq = end;
-            c.set(Tcb.FIN_SEEN);
+            c.set(Tcb.FIN_RECEIVED);
         }
         if (Sequence.beforeOrAt(start, c.rcvNxt)) {
-            inOrder(c, s, end, now);
+            processInOrder(c, s, end, now);
         } else {
-            outOfOrder(c, s, end, fin);
+            processOutOfOrder(c, s, end, fin);
         }
-        if (c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq && c.state.mayReceive()) {
+        if (c.is(Tcb.FIN_RECEIVED) && c.rcvNxt == c.finSeq && c.state.mayReceive()) {
             onFin(c, now);
         }
     }
 
-    private static void inOrder(TcpConnection c, Segment s, int end, long now) {
+    private static void processInOrder(TcpConnection c, Segment s, int end, long now) {
         int start = s.seq;
         if (Sequence.before(start, c.rcvNxt) && s.payloadLength > 0) {
             reportDuplicate(c, start, Sequence.min(c.rcvNxt, end));
@@ -83,18 +83,18 @@ final class DataInput {
         }
         boolean filledHole = c.reassembly != null;
         if (filledHole) {
-            drain(c, !Sequence.before(start, before));
+            deliverReassembled(c, !Sequence.before(start, before));
         }
         if (c.rcvNxt != before) {
             boolean merged = s.segmentSize > 0;
             AckPolicy.onData(c, merged ? s.segmentSize : s.payloadLength, !merged && s.has(TcpFlags.PSH), now);
             if (merged && s.has(TcpFlags.PSH)) {
-                AckPolicy.onPushAfterRun(c);
+                AckPolicy.onPushAfterMerge(c);
             }
             ReceiveTuning.onData(c, s, now);
             if (filledHole) {
                 // RFC 5681 section 4.2: acknowledge at once when a gap is filled
-                AckPolicy.onDisorder(c);
+                AckPolicy.ackImmediately(c);
             }
         }
     }
@@ -165,7 +165,7 @@ final class DataInput {
 
     private static void countDelivered(TcpConnection c, int length) {
         c.rcvNxt += length;
-        c.engine.receiveMemory.deliver(c, length);
+        c.engine.receiveMemory.addUnread(c, length);
         c.bytesIn += length;
         c.engine.counters.payloadBytesIn += length;
     }
@@ -183,16 +183,16 @@ final class DataInput {
      *
      * @param report whether duplicates between the held data and the segment in order are reported to the sender
      */
-    private static void drain(TcpConnection c, boolean report) {
-        Reassembly held = c.reassembly;
+    private static void deliverReassembled(TcpConnection c, boolean report) {
+        Reassembly reassembly = c.reassembly;
         int edge = c.rcvNxt;
-        held.beginSegment();
-        while (held.hasAt(c.rcvNxt) && c.state.mayReceive()) {
-            int length = held.firstEnd() - c.rcvNxt;
-            held.noteDuplicate(held.firstStart(), Sequence.min(held.firstEnd(), edge));
-            ByteBuf buffer = held.firstBuffer();
-            int index = length > 0 ? held.firstIndexOf(c.rcvNxt) : 0;
-            held.removeFirst();
+        reassembly.beginSegment();
+        while (reassembly.startsAtOrBefore(c.rcvNxt) && c.state.mayReceive()) {
+            int length = reassembly.firstEnd() - c.rcvNxt;
+            reassembly.addDuplicate(reassembly.firstStart(), Sequence.min(reassembly.firstEnd(), edge));
+            ByteBuf buffer = reassembly.firstBuffer();
+            int index = length > 0 ? reassembly.firstIndexOf(c.rcvNxt) : 0;
+            reassembly.removeFirst();
             try {
                 if (length > 0) {
                     deliver(c, buffer, index, length);
@@ -206,60 +206,60 @@ final class DataInput {
             return;
         }
         if (report) {
-            reportHeld(c, held);
+            reportHeldDuplicate(c, reassembly);
         }
-        c.engine.receiveMemory.count(held);
-        held.ranges().removeBefore(c.is(Tcb.FIN_SEEN) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
-        if (held.isEmpty()) {
+        c.engine.receiveMemory.updateCharge(reassembly);
+        reassembly.ranges().removeBefore(c.is(Tcb.FIN_RECEIVED) && c.rcvNxt == c.finSeq ? c.rcvNxt + 1 : c.rcvNxt);
+        if (reassembly.isEmpty()) {
             c.reassembly = null;
-            c.engine.receiveMemory.recycle(held);
+            c.engine.receiveMemory.releaseReassembly(reassembly);
         }
     }
 
-    private static void outOfOrder(TcpConnection c, Segment s, int end, boolean fin) {
+    private static void processOutOfOrder(TcpConnection c, Segment s, int end, boolean fin) {
         int segments = s.segmentCount();
         c.engine.counters.outOfOrderSegments += segments;
         for (int i = 0; i < segments && !c.is(Tcb.SACK); i++) {
             countPendingDuplicateAck(c);
-            AckPolicy.onDisorder(c);
+            AckPolicy.ackImmediately(c);
         }
-        AckPolicy.onDisorder(c);
+        AckPolicy.ackImmediately(c);
         if (c.reassembly == null) {
-            c.reassembly = c.engine.receiveMemory.take(c);
+            c.reassembly = c.engine.receiveMemory.acquireReassembly(c);
         }
-        Reassembly held = c.reassembly;
+        Reassembly reassembly = c.reassembly;
         int at = s.seq;
-        held.beginSegment();
+        reassembly.beginSegment();
         boolean copy = c.engine.events.isReceiveMemoryLow();
         // Pieces are found by binary search, but the cost of ranges grows with their number.
-        boolean full = held.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges
-                && !held.ranges().touches(at, end);
+        boolean full = reassembly.ranges().count() >= c.engine.config.limits.maxOutOfOrderRanges
+                && !reassembly.ranges().touches(at, end);
         for (int i = 0; i < s.sliceCount && !full; i++) {
             int sliceEnd = Sequence.min(at + s.lengths[i], end);
             if (Sequence.before(at, sliceEnd)) {
                 int need = Reassembly.charge(sliceEnd - at, s.buffers[i], copy);
-                int n = c.engine.receiveMemory.makeRoom(held, need)
-                        ? held.insert(at, sliceEnd, s.buffers[i], s.indices[i], copy, maxOutOfOrderBytes(c)) : -1;
+                int n = c.engine.receiveMemory.makeRoom(reassembly, need)
+                        ? reassembly.insert(at, sliceEnd, s.buffers[i], s.indices[i], copy, maxOutOfOrderBytes(c)) : -1;
                 full = n < 0;
                 if (!full) {
-                    c.engine.receiveMemory.count(held);
+                    c.engine.receiveMemory.updateCharge(reassembly);
                     c.engine.counters.duplicateSegments += n == 0 ? 1 : 0;
-                    held.ranges().add(at, sliceEnd);
+                    reassembly.ranges().add(at, sliceEnd);
                 }
             }
             at += s.lengths[i];
         }
-        c.engine.receiveMemory.count(held);
+        c.engine.receiveMemory.updateCharge(reassembly);
         if (full) {
             c.engine.counters.receiveMemoryDrops += segments;
         } else if (fin) {
-            held.ranges().add(end, end + 1);
+            reassembly.ranges().add(end, end + 1);
         }
         // RFC 2883 section 4.2: a partial duplicate is reported too; of several, only the first.
-        reportHeld(c, held);
-        if (held.isEmpty()) {
+        reportHeldDuplicate(c, reassembly);
+        if (reassembly.isEmpty()) {
             c.reassembly = null;
-            c.engine.receiveMemory.recycle(held);
+            c.engine.receiveMemory.releaseReassembly(reassembly);
         }
     }
 
@@ -284,9 +284,9 @@ final class DataInput {
     }
 
     /** Reports the part of the last segment that was already held, if any. */
-    private static void reportHeld(TcpConnection c, Reassembly held) {
-        if (Sequence.before(held.duplicateStart(), held.duplicateEnd())) {
-            reportDuplicate(c, held.duplicateStart(), held.duplicateEnd());
+    private static void reportHeldDuplicate(TcpConnection c, Reassembly reassembly) {
+        if (Sequence.before(reassembly.duplicateStart(), reassembly.duplicateEnd())) {
+            reportDuplicate(c, reassembly.duplicateStart(), reassembly.duplicateEnd());
         }
     }
 
@@ -297,7 +297,7 @@ final class DataInput {
             c.extras.dsackEnd = end;
             c.set(Tcb.DSACK_PENDING);
         }
-        AckPolicy.onDisorder(c);
+        AckPolicy.ackImmediately(c);
     }
 
     /** Handles the peer's FIN after all data before it was received (eighth check). */

@@ -46,7 +46,7 @@ final class DeliveryRate {
     }
 
     /** Sets the congestion control of a connection. Creates or removes its rate measurement and pacing. */
-    static void use(TcpConnection c, CongestionControl control) {
+    static void setCongestionControl(TcpConnection c, CongestionControl control) {
         if (c.rate != null) {
             // A rate-based control sets no ssthresh. Without one, the next control would treat the window as
             // unlimited after recovery.
@@ -55,7 +55,7 @@ final class DeliveryRate {
         c.congestion = control;
         c.rate = control instanceof RateBasedControl rateBased ? new DeliveryRate(rateBased) : null;
         if (c.rate != null && c.flight != null) {
-            c.flight.scoreboard.keepRecords();
+            c.flight.scoreboard.startRecording();
         }
         Pacer.configure(c);
     }
@@ -145,7 +145,7 @@ final class DeliveryRate {
                 }
             }
         }
-        sample.rttNanos = ack.retransmissionDelivered ? RateSample.NO_RTT : ack.shortRttNanos;
+        sample.rttNanos = ack.retransmissionDelivered ? RateSample.NO_RTT : ack.latestRttNanos;
         sample.newlyDeliveredBytes = ack.deliveredBytes;
         sample.totalDeliveredBytes = deliveredBytes;
         sample.inFlightBytes = f.pipeBytes();
@@ -155,7 +155,7 @@ final class DeliveryRate {
         c.clear(Tcb.CWND_LIMITED);
         c.cwnd = Math.clamp(control.onRateSample(c, sample, now), c.sndMss, MAX_CWND);
         if (sample.ignoreLowRates) {
-            limitedByApplication(sample.inFlightBytes);
+            markAppLimited(sample.inFlightBytes);
         }
     }
 
@@ -172,17 +172,17 @@ final class DeliveryRate {
     /** CheckIfApplicationLimited: called when the connection has nothing more to send for now. */
     void onExhausted(TcpConnection c, Flight f) {
         if (f == null) {
-            limitedByApplication(0);
+            markAppLimited(0);
             return;
         }
         int pipe = f.pipeBytes();
         int unsent = f.queue.endSeq() - c.sndNxt;
         if (unsent < c.sndMss && pipe < c.cwnd && f.scoreboard.lostBytes() == 0) {
-            limitedByApplication(pipe);
+            markAppLimited(pipe);
         }
     }
 
-    private void limitedByApplication(long inFlightBytes) {
+    private void markAppLimited(long inFlightBytes) {
         appLimitedUntilBytes = Math.max(1, deliveredBytes + inFlightBytes);
     }
 }

@@ -54,7 +54,7 @@ final class Ecn {
         if (requestsAccurate(c.engine.config)) {
             return AccurateEcn.accepted(s);
         }
-        return wanted(c) && s.has(TcpFlags.ECE) && !s.has(TcpFlags.CWR) ? Feedback.CLASSIC : Feedback.NONE;
+        return offersEcn(c) && s.has(TcpFlags.ECE) && !s.has(TcpFlags.CWR) ? Feedback.CLASSIC : Feedback.NONE;
     }
 
     private static boolean acceptsAccurate(TcpConfig config) {
@@ -66,15 +66,15 @@ final class Ecn {
     }
 
     /** Returns whether our SYN offers ECN. */
-    private static boolean wanted(TcpConnection c) {
+    private static boolean offersEcn(TcpConnection c) {
         EcnMode mode = c.engine.config.ecn;
         return mode == EcnMode.ACTIVE || mode == EcnMode.ACCURATE
                 || mode != EcnMode.OFF && c.congestion.countsMarks();
     }
 
-    /** Returns the ECN flags of our SYN, or of our SYN-ACK if {@code answer} is set. */
-    static int setupFlags(TcpConnection c, boolean answer) {
-        if (answer) {
+    /** Returns the ECN flags of our SYN, or of our SYN-ACK if {@code synAck} is set. */
+    static int setupFlags(TcpConnection c, boolean synAck) {
+        if (synAck) {
             return AccurateEcn.of(c) != null ? AccurateEcn.synAckFlags(c) : c.is(Tcb.ECN) ? TcpFlags.ECE : 0;
         }
         if (requestsAccurate(c.engine.config)) {
@@ -82,7 +82,7 @@ final class Ecn {
         }
         // Section 6.1.1. A retransmitted SYN does not offer ECN, as a middlebox may have dropped the first
         // (6.1.1.1).
-        return wanted(c) && c.unansweredTimeouts == 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
+        return offersEcn(c) && c.unansweredTimeouts == 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
     }
 
     /** Returns whether SYNs and SYN-ACKs no longer negotiate accurate feedback, after too many timeouts. */
@@ -105,9 +105,9 @@ final class Ecn {
      * Handles a retransmitted SYN in SYN-RECEIVED, which may offer less than the first one. Returns false if the
      * connection must be reset.
      */
-    static boolean onSynAgain(TcpConnection c, Segment syn) {
+    static boolean onRetransmittedSyn(TcpConnection c, Segment syn) {
         if (AccurateEcn.of(c) != null) {
-            return AccurateEcn.onSynAgain(c, syn);
+            return AccurateEcn.onRetransmittedSyn(c, syn);
         }
         if (c.is(Tcb.ECN) && acceptsAccurate(c.engine.config)
                 && AccurateEcn.offered(syn) == Feedback.ACCURATE) {
@@ -130,7 +130,7 @@ final class Ecn {
             return;
         }
         if (c.congestion.countsMarks()) {
-            echoEach(c, s, now);
+            echoMarkChanges(c, s, now);
             return;
         }
         if (s.has(TcpFlags.CWR) && s.payloadLength > 0) {
@@ -149,7 +149,7 @@ final class Ecn {
      * acknowledges. When the mark changes, the earlier data is therefore acknowledged first, with the previous
      * flag.
      */
-    private static void echoEach(TcpConnection c, Segment s, long now) {
+    private static void echoMarkChanges(TcpConnection c, Segment s, long now) {
         if (s.payloadLength == 0) {
             return;
         }
@@ -161,7 +161,7 @@ final class Ecn {
             return;
         }
         if (c.lastAckSent != c.rcvNxt) {
-            c.engine.replies.acknowledge(c, now);
+            c.engine.replies.addAck(c, now);
         }
         c.assign(Tcb.ECE_PENDING, marked);
         c.set(Tcb.ACK_NOW);
@@ -188,7 +188,7 @@ final class Ecn {
     }
 
     /** Returns whether the peer reports a mark that no window reduction has answered yet (section 6.1.2). */
-    static boolean echoed(TcpConnection c, AckSample sample) {
+    static boolean isReductionPending(TcpConnection c, AckSample sample) {
         return AccurateEcn.of(c) != null ? AccurateEcn.isReductionPending(c)
                 : sample.marked && Sequence.afterOrAt(c.sndUna, c.ecnEndSeq);
     }

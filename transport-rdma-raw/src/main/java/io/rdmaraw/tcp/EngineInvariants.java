@@ -18,16 +18,16 @@ final class EngineInvariants {
     private final Map<TcpListener, Integer> halfOpen = new IdentityHashMap<>();
     private int orphans;
     private long orphanBytes;
-    private long aheadBytes;
+    private long outOfOrderBytes;
     private long unreadBytes;
-    private final List<String> broken = new ArrayList<>();
+    private final List<String> violations = new ArrayList<>();
 
     private EngineInvariants(TcpEngine engine) {
         this.engine = engine;
     }
 
     /** Returns a description of each violated invariant; empty if all hold. */
-    static List<String> brokenBy(TcpEngine engine, Iterable<TcpConnection> waitingForOutput) {
+    static List<String> violations(TcpEngine engine, Iterable<TcpConnection> waitingForOutput) {
         EngineInvariants check = new EngineInvariants(engine);
         waitingForOutput.forEach(check.queued::add);
         for (TcpConnection c : engine.connections.snapshot()) {
@@ -36,7 +36,7 @@ final class EngineInvariants {
         check.checkListeners();
         check.checkOrphans();
         check.checkMemory();
-        return check.broken;
+        return check.violations;
     }
 
     private void check(TcpConnection c) {
@@ -48,7 +48,7 @@ final class EngineInvariants {
         }
         unreadBytes += ReceiveMemory.chargedUnread(c);
         if (c.reassembly != null) {
-            aheadBytes += c.reassembly.chargedBytes();
+            outOfOrderBytes += c.reassembly.chargedBytes();
             expect(c.reassembly.owner == c, c, "holds another's data out of order");
         }
         if (c.orphan != null) {
@@ -66,21 +66,21 @@ final class EngineInvariants {
         if (c.listener.engine == engine) {
             halfOpen.merge(c.listener, 1, Integer::sum);
         } else {
-            expect(c.is(Tcb.EARLY), c, "has come from another engine before its user had it");
+            expect(c.is(Tcb.ACCEPTED_EARLY), c, "has come from another engine before its user had it");
             expect(c.listener.halfOpenOtherLoops.get() > 0, c, "is half-open, which its listener does not know");
         }
     }
 
     /** Checks a connection that has nothing to send for now. */
     private void checkDeadline(TcpConnection c) {
-        long deadline = ConnectionTimers.earliest(c);
-        boolean paced = c.pacer != null && c.pacer.waits();
-        expect(!paced || c.pacer.place != Pacer.NOT_QUEUED, c, "waits for its pacer, which will not wake it");
+        long deadline = ConnectionTimers.earliestDeadline(c);
+        boolean paced = c.pacer != null && c.pacer.isWaiting();
+        expect(!paced || c.pacer.heapIndex != Pacer.NOT_QUEUED, c, "waits for its pacer, which will not wake it");
         if (deadline == Tcb.NEVER && paced) {
             return;
         }
         if (deadline == Tcb.NEVER) {
-            expect(isHeldByItsUser(c), c, "has neither a deadline nor a user who holds it");
+            expect(isControlledByUser(c), c, "has neither a deadline nor a user who holds it");
             return;
         }
         expect(deadline != Tcb.FROM_NOW, c, "has a deadline that was not filled in");
@@ -88,7 +88,7 @@ final class EngineInvariants {
     }
 
     /** Returns whether nothing is owed to the peer and the user controls how long the connection lives. */
-    private static boolean isHeldByItsUser(TcpConnection c) {
+    private static boolean isControlledByUser(TcpConnection c) {
         boolean settled = c.state == TcpState.ESTABLISHED || c.state == TcpState.CLOSE_WAIT
                 || c.state == TcpState.FIN_WAIT_2;
         return settled && c.flight == null && !c.is(Tcb.CLOSE_CALLED);
@@ -98,17 +98,19 @@ final class EngineInvariants {
         for (TcpListener listener : engine.listeners()) {
             int counted = halfOpen.getOrDefault(listener, 0);
             if (listener.halfOpen != counted) {
-                broken.add("port " + listener.localPort + " counts " + listener.halfOpen + " half-open connections of "
+                violations.add("port " + listener.localPort + " counts " + listener.halfOpen
+                        + " half-open connections of "
                         + counted);
             }
             if (listener.halfOpenOtherLoops.get() < 0) {
-                broken.add("port " + listener.localPort + " counts " + listener.halfOpenOtherLoops
+                violations.add("port " + listener.localPort + " counts " + listener.halfOpenOtherLoops
                         + " half-open connections with other engines");
             }
         }
         halfOpen.forEach((listener, count) -> {
             if (count > listener.backlog) {
-                broken.add("port " + listener.localPort + " has " + count + " half-open connections with a backlog of "
+                violations.add("port " + listener.localPort + " has " + count
+                        + " half-open connections with a backlog of "
                         + listener.backlog);
             }
         });
@@ -116,28 +118,29 @@ final class EngineInvariants {
 
     private void checkOrphans() {
         if (engine.orphans.count() != orphans || engine.orphans.queuedBytes() != orphanBytes) {
-            broken.add(orphans + " closed connections hold " + orphanBytes + " bytes, counted are "
+            violations.add(orphans + " closed connections hold " + orphanBytes + " bytes, counted are "
                     + engine.orphans.count() + " with " + engine.orphans.queuedBytes());
         }
         if (orphans > engine.config.limits.maxOrphans || orphanBytes > engine.config.limits.maxOrphanBytes) {
-            broken.add(orphans + " closed connections with " + orphanBytes + " bytes pass the limits");
+            violations.add(orphans + " closed connections with " + orphanBytes + " bytes pass the limits");
         }
     }
 
     private void checkMemory() {
         ReceiveMemory memory = engine.receiveMemory;
-        if (memory.aheadBytes() != aheadBytes || memory.unreadBytes() != unreadBytes) {
-            broken.add(aheadBytes + " bytes are held out of order and " + unreadBytes + " not read, counted are "
-                    + memory.aheadBytes() + " and " + memory.unreadBytes());
+        if (memory.outOfOrderBytes() != outOfOrderBytes || memory.unreadBytes() != unreadBytes) {
+            violations.add(outOfOrderBytes + " bytes are held out of order and " + unreadBytes
+                    + " not read, counted are "
+                    + memory.outOfOrderBytes() + " and " + memory.unreadBytes());
         }
-        if (aheadBytes > 0 && aheadBytes > engine.config.limits.maxReceiveBytes) {
-            broken.add(aheadBytes + " bytes out of order pass the limit");
+        if (outOfOrderBytes > 0 && outOfOrderBytes > engine.config.limits.maxReceiveBytes) {
+            violations.add(outOfOrderBytes + " bytes out of order pass the limit");
         }
     }
 
-    private void expect(boolean holds, TcpConnection c, String otherwise) {
+    private void expect(boolean holds, TcpConnection c, String complaint) {
         if (!holds) {
-            broken.add(c + " " + otherwise);
+            violations.add(c + " " + complaint);
         }
     }
 }

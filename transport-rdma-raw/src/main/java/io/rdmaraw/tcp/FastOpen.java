@@ -16,8 +16,8 @@ final class FastOpen {
     /** Time for which Fast Open is not used on a path that has lost a SYN with data (section 4.1.3.1). */
     private static final long BLOCKED_NANOS = 3_600_000_000_000L;
     /** Size of the client's cookie cache. A new server replaces the one with the same index. */
-    private static final int SERVERS = 1024;
-    private static final long LABEL = 4;
+    private static final int CACHE_SIZE = 1024;
+    private static final long HASH_DOMAIN = 4;
 
     /** Cache entry of a server. */
     private static final class Server {
@@ -31,7 +31,7 @@ final class FastOpen {
     }
 
     private final SipHash hash;
-    private final Server[] servers = new Server[SERVERS];
+    private final Server[] servers = new Server[CACHE_SIZE];
 
     FastOpen(SipHash hash) {
         this.hash = hash;
@@ -63,7 +63,7 @@ final class FastOpen {
     }
 
     /** Stores the cookie of a SYN-ACK (section 4.2.1 step 3). */
-    void remember(TcpConnection c, Segment synAck) {
+    void storeCookie(TcpConnection c, Segment synAck) {
         if (synAck.fastOpenCookieBytes < MIN_COOKIE_BYTES || synAck.fastOpenCookieBytes > MAX_COOKIE_BYTES) {
             return;
         }
@@ -118,6 +118,6 @@ final class FastOpen {
     }
 
     private long cookie(long clientHigh, long clientLow, long ourHigh, long ourLow) {
-        return hash.hash(clientHigh, clientLow, ourHigh, ourLow, LABEL, LABEL);
+        return hash.hash(clientHigh, clientLow, ourHigh, ourLow, HASH_DOMAIN, HASH_DOMAIN);
     }
 }

@@ -13,28 +13,28 @@ final class FastOpenSlots {
     /** Delay after which the place of a reset connection is free again, as on Linux. */
     private static final long RESET_NANOS = 60_000_000_000L;
 
-    private final AtomicInteger taken = new AtomicInteger();
+    private final AtomicInteger used = new AtomicInteger();
     /** Times at which the places of reset connections become free, in approximately ascending order. */
-    private final Queue<Long> resets = new ConcurrentLinkedQueue<>();
+    private final Queue<Long> delayedReleases = new ConcurrentLinkedQueue<>();
 
     /** Returns whether fewer than {@code limit} places are taken. Called only by the listener's engine. */
-    boolean isFree(int limit, long now) {
-        Long free = resets.peek();
+    boolean hasFree(int limit, long now) {
+        Long free = delayedReleases.peek();
         while (free != null && free <= now) {
-            resets.poll();
-            taken.decrementAndGet();
-            free = resets.peek();
+            delayedReleases.poll();
+            used.decrementAndGet();
+            free = delayedReleases.peek();
         }
-        return taken.get() < limit;
+        return used.get() < limit;
     }
 
-    /** Takes a place after {@link #isFree} returned true. Called only by the listener's engine. */
-    void take() {
-        taken.incrementAndGet();
+    /** Takes a place after {@link #hasFree} returned true. Called only by the listener's engine. */
+    void acquire() {
+        used.incrementAndGet();
     }
 
     void release() {
-        taken.decrementAndGet();
+        used.decrementAndGet();
     }
 
     /**
@@ -43,6 +43,6 @@ final class FastOpenSlots {
      * would never reach the limit (RFC 7413 section 5.1, as Linux).
      */
     void releaseLater(long now) {
-        resets.add(now + RESET_NANOS);
+        delayedReleases.add(now + RESET_NANOS);
     }
 }

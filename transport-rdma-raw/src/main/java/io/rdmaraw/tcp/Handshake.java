@@ -27,7 +27,7 @@ final class Handshake {
     }
 
     /** Initializes the state that active and passive opens share. */
-    static void prepare(TcpConnection c, int iss, int mtu) {
+    static void initialize(TcpConnection c, int iss, int mtu) {
         TcpConfig config = c.engine.config;
         c.iss = iss;
         c.sndUna = iss;
@@ -41,7 +41,7 @@ final class Handshake {
         c.receiveBufferBytes = config.receiveBufferBytes;
         c.maxReceiveBufferBytes = config.largestReceiveBufferBytes();
         c.tuningStampNanos = c.engine.now();
-        DeliveryRate.use(c, config.congestionControl.create());
+        DeliveryRate.setCongestionControl(c, config.congestionControl.create());
         c.assign(Tcb.NO_DELAY, config.noDelay);
         c.peerMss = (char) (c.isIpv4() ? DEFAULT_MSS_IPV4 : DEFAULT_MSS_IPV6);
         c.receiveMss = (char) Math.min(c.peerMss, mtu - c.headerBytes());
@@ -63,14 +63,14 @@ final class Handshake {
     /** Writes a SYN, or a SYN-ACK in SYN-RECEIVED. Handles both the first transmission and retransmissions. */
     static boolean sendSyn(TcpConnection c, long now, Segment out) {
         TcpConfig config = c.engine.config;
-        boolean answer = c.state == SYN_RECEIVED;
+        boolean synAck = c.state == SYN_RECEIVED;
         c.clear(Tcb.SYN_DUE | Tcb.ACK_NOW | Tcb.ACK_DELAYED);
         c.ackDeadlineNanos = Tcb.NEVER;
         SegmentOutput.address(c, out);
         out.seq = c.iss;
-        out.flags = answer ? TcpFlags.SYN | TcpFlags.ACK : TcpFlags.SYN;
-        out.ack = answer ? c.rcvNxt : 0;
-        if (!answer) {
+        out.flags = synAck ? TcpFlags.SYN | TcpFlags.ACK : TcpFlags.SYN;
+        out.ack = synAck ? c.rcvNxt : 0;
+        if (!synAck) {
             c.rcvAdv = c.rcvNxt;
         }
         out.window = ReceiveWindow.advertise(c, true);
@@ -78,24 +78,24 @@ final class Handshake {
         out.mss = Math.min(c.linkMtu - c.headerBytes(), c.maxSegmentBytes());
         // A SYN-ACK contains only options that the peer has offered (RFC 7323 sections 2.2 and 3.2, RFC 2018
         // section 2).
-        if (answer ? c.is(Tcb.WINDOW_SCALING) : config.windowScaling) {
+        if (synAck ? c.is(Tcb.WINDOW_SCALING) : config.windowScaling) {
             if (c.sndNxt == c.iss) {
                 // The peer may have received the first SYN, so a retransmission repeats its shift count.
                 c.rcvWndShift = (byte) ReceiveWindow.shiftFor(c.maxReceiveBufferBytes);
             }
             out.windowScale = c.rcvWndShift;
         }
-        out.sackPermitted = answer ? c.is(Tcb.SACK) : config.sack;
-        if (answer ? c.is(Tcb.TIMESTAMPS) : config.timestamps) {
+        out.sackPermitted = synAck ? c.is(Tcb.SACK) : config.sack;
+        if (synAck ? c.is(Tcb.TIMESTAMPS) : config.timestamps) {
             out.timestamps(c.timestamp(now), c.tsRecent);
         }
-        if (answer && c.is(Tcb.FAST_OPEN)) {
+        if (synAck && c.is(Tcb.FAST_OPEN)) {
             c.engine.fastOpen.addCookie(c, out);
         } else if (c.is(Tcb.FAST_OPEN) && c.sndNxt == c.iss) {
             c.engine.fastOpen.offer(c, out, now);
             attachData(c, out);
         }
-        out.flags |= Ecn.setupFlags(c, answer);
+        out.flags |= Ecn.setupFlags(c, synAck);
         if (c.sndNxt == c.iss) {
             c.sndNxt = c.iss + 1;
         } else {
@@ -106,7 +106,7 @@ final class Handshake {
         c.lastAckSent = c.rcvNxt;
         c.lastSendNanos = now;
         if (c.retransmitTimer == RetransmitTimer.NONE) {
-            c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
+            c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOffRtoNanos(c));
         }
         return true;
     }
@@ -145,15 +145,16 @@ final class Handshake {
     static void onTimeout(TcpConnection c, long now) {
         TcpConfig config = c.engine.config;
         boolean passive = c.is(Tcb.PASSIVE_OPEN);
-        boolean tooOften = passive ? c.unansweredTimeouts >= config.synAckRetries && !isAcceptDeferred(c)
-                : isSynSentTooOften(c, config);
-        if (tooOften || passive && c.listener.closed) {
+        boolean retriesExhausted = passive ? c.unansweredTimeouts >= config.synAckRetries && !isAcceptDeferred(c)
+                : areSynRetriesExhausted(c, config);
+        if (retriesExhausted || passive && c.listener.closed) {
             ConnectionTimers.timeOut(c);
             return;
         }
-        long waitedNanos = RttEstimator.backedOff(c);
+        long waitedNanos = RttEstimator.backedOffRtoNanos(c);
         ConnectionTimers.countTimeout(c);
-        if (passive && !c.is(Tcb.EARLY) && !c.acceptDeferred && c.listener.overflowedWithin(waitedNanos, now)) {
+        if (passive && !c.is(Tcb.ACCEPTED_EARLY) && !c.acceptDeferred
+                && c.listener.overflowedWithin(waitedNanos, now)) {
             // The backlog has overflowed, so most of these SYN-ACKs would answer a flood and reach no client. A
             // real client retransmits its SYN.
             c.engine.counters.synAcksWithheld++;
@@ -161,7 +162,7 @@ final class Handshake {
             // This includes the end of a deferred accept: the client's answer then opens the connection.
             c.set(Tcb.SYN_DUE);
         }
-        c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOff(c));
+        c.setRetransmitTimer(RetransmitTimer.SYN, now + RttEstimator.backedOffRtoNanos(c));
     }
 
     /**
@@ -176,7 +177,7 @@ final class Handshake {
      * tcp_check_req).
      */
     private static boolean defersAccept(TcpConnection c, Segment s) {
-        return c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.EARLY) && c.unansweredTimeouts < c.listener.deferredTimeouts
+        return c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.ACCEPTED_EARLY) && c.unansweredTimeouts < c.listener.deferredTimeouts
                 && s.sequenceLength() == 0 && c.lastSendNanos != Tcb.NEVER;
     }
 
@@ -184,7 +185,7 @@ final class Handshake {
      * Returns whether the limit of SYN retries is reached. A user timeout replaces the configured limit, but not
      * a limit set for the connection.
      */
-    private static boolean isSynSentTooOften(TcpConnection c, TcpConfig config) {
+    private static boolean areSynRetriesExhausted(TcpConnection c, TcpConfig config) {
         int own = c.extras == null ? 0 : c.extras.synRetries;
         return own > 0 ? c.unansweredTimeouts >= own
                 : c.unansweredTimeouts >= config.synRetries && c.userTimeoutMillis == 0;
@@ -196,7 +197,7 @@ final class Handshake {
         if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt + c.fastOpenBytes))) {
             // First check: the ACK is unacceptable and may belong to an old connection.
             if (!s.has(TcpFlags.RST)) {
-                c.engine.replies.resetFor(s, c.mark());
+                c.engine.replies.addReset(s, c.mark());
             }
             return;
         }
@@ -213,25 +214,25 @@ final class Handshake {
         }
         // Fourth check: SYN.
         if (ack && c.engine.config.timestamps && s.timestamps && !isTimestampEchoValid(c, s, now)) {
-            c.engine.replies.resetFor(s, c.mark());
+            c.engine.replies.addReset(s, c.mark());
             return;
         }
         c.peerMac = s.peerMac;
         negotiate(c, s, now, Ecn.feedbackForSynAck(c, s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with a SYN-ACK that has the same sequence number.
-            c.engine.connectThrottle.leave(c, now);
+            c.engine.connectThrottle.leaveSynSent(c, now);
             if (c.sndNxt == c.iss && c.engine.connectThrottle.remove(c)) {
                 c.clear(Tcb.READY);
             }
             c.state = SYN_RECEIVED;
             c.set(Tcb.SYN_DUE);
-            c.engine.ready(c);
+            c.engine.markReady(c);
             return;
         }
-        c.engine.connectThrottle.leave(c, now);
+        c.engine.connectThrottle.leaveSynSent(c, now);
         if (c.is(Tcb.FAST_OPEN)) {
-            c.engine.fastOpen.remember(c, s);
+            c.engine.fastOpen.storeCookie(c, s);
         }
         int dataBytes = s.ack - (c.iss + 1);
         onSynAcknowledged(c, s, now);
@@ -272,7 +273,7 @@ final class Handshake {
             c.maxSegment(listener.maxSegmentBytes);
         }
         c.mark(listener.mark);
-        prepare(c, iss, engine.config.mtuBytes);
+        initialize(c, iss, engine.config.mtuBytes);
         if (listener.receiveBufferBytes > 0) {
             c.receiveBufferBytes = listener.receiveBufferBytes;
             c.maxReceiveBufferBytes = listener.receiveBufferBytes;
@@ -283,7 +284,7 @@ final class Handshake {
         c.set(Tcb.SYN_DUE);
         listener.halfOpen++;
         engine.connections.add(c);
-        engine.ready(c);
+        engine.markReady(c);
         return c;
     }
 
@@ -292,8 +293,8 @@ final class Handshake {
      * section 4.2.2). A FIN is not processed yet.
      */
     static void acceptEarly(TcpConnection c, Segment s, long now) {
-        c.set(Tcb.EARLY | Tcb.REPORTED);
-        c.listener.fastOpens.take();
+        c.set(Tcb.ACCEPTED_EARLY | Tcb.REPORTED);
+        c.listener.fastOpenSlots.acquire();
         c.engine.counters.fastOpens++;
         c.engine.counters.passiveOpens++;
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
@@ -370,7 +371,7 @@ final class Handshake {
     }
 
     /** Records the largest window of the peer, which limits the segment size. */
-    static void widen(TcpConnection c, int window) {
+    static void updateMaxSendWindow(TcpConnection c, int window) {
         if (window > c.maxSndWnd) {
             boolean bounds = halfWindow(c) < c.linkMtu;
             c.maxSndWnd = window;
@@ -408,7 +409,7 @@ final class Handshake {
             c.engine.counters.acceptsDeferred++;
             return false;
         }
-        if (c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.EARLY) && !c.engine.events.mayAccept(c.listener)) {
+        if (c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.ACCEPTED_EARLY) && !c.engine.events.mayAccept(c.listener)) {
             return false;
         }
         c.sndUna = c.iss + 1;
@@ -422,8 +423,8 @@ final class Handshake {
                 c.engine.finish(c, CloseReason.ABORTED, CLOSED);
                 return false;
             }
-            if (c.is(Tcb.EARLY)) {
-                c.clear(Tcb.EARLY);
+            if (c.is(Tcb.ACCEPTED_EARLY)) {
+                c.clear(Tcb.ACCEPTED_EARLY);
                 return true;
             }
             c.engine.counters.passiveOpens++;
@@ -445,7 +446,7 @@ final class Handshake {
         c.clear(Tcb.SYN_DUE);
         c.stopRetransmitTimer();
         c.sndWnd = offeredWindow(c, s);
-        widen(c, c.sndWnd);
+        updateMaxSendWindow(c, c.sndWnd);
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;
         c.lastReceiveNanos = now;
@@ -456,7 +457,7 @@ final class Handshake {
         c.rackEndSeq = c.sndUna;
         c.ecnEndSeq = c.sndUna;
         c.cwnd = SegmentOutput.initialWindow(c);
-        boolean sentEarly = c.is(Tcb.EARLY) && c.sndNxt != c.iss + 1;
+        boolean sentEarly = c.is(Tcb.ACCEPTED_EARLY) && c.sndNxt != c.iss + 1;
         if (sentEarly) {
             // The ACK measures the RTT of data sent after the SYN-ACK.
             ConnectionTimers.restart(c, c.flight, now);

@@ -9,8 +9,8 @@ import java.util.function.IntSupplier;
  * section 5.4).
  */
 final class InitialSequence {
-    private static final long ISN = 1;
-    private static final long TIMESTAMP = 2;
+    private static final long ISN_DOMAIN = 1;
+    private static final long TIMESTAMP_DOMAIN = 2;
 
     private final SipHash hash;
     /** Test override of the generator; null in production. */
@@ -30,7 +30,7 @@ final class InitialSequence {
             return testOverride.getAsInt();
         }
         return (int) (now / 4_000) + (int) hash.hash(localHigh, localLow, remoteHigh, remoteLow,
-                SipHash.ports(localPort, remotePort), ISN);
+                SipHash.ports(localPort, remotePort), ISN_DOMAIN);
     }
 
     /**
@@ -39,6 +39,6 @@ final class InitialSequence {
      * 6191), even on another loop.
      */
     int timestampOffset(long localHigh, long localLow, long remoteHigh, long remoteLow) {
-        return (int) hash.hash(localHigh, localLow, remoteHigh, remoteLow, 0, TIMESTAMP);
+        return (int) hash.hash(localHigh, localLow, remoteHigh, remoteLow, 0, TIMESTAMP_DOMAIN);
     }
 }

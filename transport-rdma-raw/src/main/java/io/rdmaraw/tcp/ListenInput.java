@@ -41,13 +41,13 @@ final class ListenInput {
             return;
         }
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
-        boolean full = listener.halfOpen() >= listener.backlog;
-        if (full) {
+        boolean backlogFull = listener.halfOpen() >= listener.backlog;
+        if (backlogFull) {
             listener.lastOverflowNanos = now;
         }
-        if (mode == TcpConfig.SynCookieMode.ALWAYS || full && mode == TcpConfig.SynCookieMode.ON_OVERFLOW) {
+        if (mode == TcpConfig.SynCookieMode.ALWAYS || backlogFull && mode == TcpConfig.SynCookieMode.ON_OVERFLOW) {
             sendCookie(engine, listener, s, now);
-        } else if (full) {
+        } else if (backlogFull) {
             engine.counters.synDrops++;
         } else {
             TcpConnection c = Handshake.accept(listener, s, isn, now);
@@ -79,7 +79,7 @@ final class ListenInput {
         TcpConfig config = engine.config;
         engine.counters.synCookiesSent++;
         engine.secrets.onCookieSent(now);
-        ReplyQueue.answer(s, out, listener.mark);
+        ReplyQueue.addressReply(s, out, listener.mark);
         out.seq = engine.synCookies.cookie(s, now);
         out.ack = s.seq + 1;
         out.flags = TcpFlags.SYN | TcpFlags.ACK;
@@ -133,7 +133,7 @@ final class ListenInput {
             engine.counters.synCookiesRejected++;
             return true;
         }
-        Segment syn = engine.scratch;
+        Segment syn = engine.scratchSegment;
         SynCookies.restoreSyn(s, syn, mss);
         TcpConnection c = Handshake.accept(listener, syn, s.ack - 1, now);
         // Set the state as after sending a SYN-ACK. When the SYN arrived is not known; the earliest possible time is

@@ -19,7 +19,7 @@ final class Orphans {
             this.connection = connection;
         }
 
-        private boolean isDelivering() {
+        private boolean isUndelivered() {
             return connection.state != TcpState.FIN_WAIT_2;
         }
     }
@@ -49,9 +49,9 @@ final class Orphans {
      * Returns whether some peer has not acknowledged all data and the FIN yet. Connections in FIN-WAIT-2 have
      * delivered everything and do not count.
      */
-    boolean areDelivering() {
+    boolean hasUndelivered() {
         for (Entry entry = oldest; entry != null; entry = entry.newer) {
-            if (entry.isDelivering()) {
+            if (entry.isUndelivered()) {
                 return true;
             }
         }
@@ -59,12 +59,12 @@ final class Orphans {
     }
 
     /** Returns the number of connections that have not delivered everything. */
-    int deliveringCount() {
-        int delivering = 0;
+    int undeliveredCount() {
+        int undelivered = 0;
         for (Entry entry = oldest; entry != null; entry = entry.newer) {
-            delivering += entry.isDelivering() ? 1 : 0;
+            undelivered += entry.isUndelivered() ? 1 : 0;
         }
-        return delivering;
+        return undelivered;
     }
 
     /**
@@ -77,8 +77,8 @@ final class Orphans {
         TcpLimits limits = config.limits;
         while (count > limits.maxOrphans || queuedBytes > limits.maxOrphanBytes) {
             counters.orphanOverflows++;
-            TcpConnection pushedOut = (count > limits.maxOrphans ? oldest : oldestWithData()).connection;
-            pushedOut.engine.abort(pushedOut, CloseReason.ABORTED);
+            TcpConnection evicted = (count > limits.maxOrphans ? oldest : oldestWithData()).connection;
+            evicted.engine.abort(evicted, CloseReason.ABORTED);
         }
     }
 

@@ -18,7 +18,7 @@ final class PaceQueue {
     /** Schedules a connection, replacing its previous send time. */
     void schedule(TcpConnection c, long nanos) {
         Pacer p = c.pacer;
-        if (p.place == Pacer.NOT_QUEUED) {
+        if (p.heapIndex == Pacer.NOT_QUEUED) {
             if (size == heap.length) {
                 heap = Arrays.copyOf(heap, size * 2);
             }
@@ -26,22 +26,22 @@ final class PaceQueue {
             siftUp(c, size++);
         } else if (p.queuedNanos != nanos) {
             p.queuedNanos = nanos;
-            siftUp(c, p.place);
-            siftDown(c, p.place);
+            siftUp(c, p.heapIndex);
+            siftDown(c, p.heapIndex);
         }
     }
 
     void remove(TcpConnection c) {
-        if (c.pacer == null || c.pacer.place == Pacer.NOT_QUEUED) {
+        if (c.pacer == null || c.pacer.heapIndex == Pacer.NOT_QUEUED) {
             return;
         }
-        int place = c.pacer.place;
-        c.pacer.place = Pacer.NOT_QUEUED;
+        int heapIndex = c.pacer.heapIndex;
+        c.pacer.heapIndex = Pacer.NOT_QUEUED;
         TcpConnection last = heap[--size];
         heap[size] = null;
         if (last != c) {
-            siftUp(last, place);
-            siftDown(last, last.pacer.place);
+            siftUp(last, heapIndex);
+            siftDown(last, last.pacer.heapIndex);
         }
     }
 
@@ -56,36 +56,36 @@ final class PaceQueue {
     }
 
     private void siftUp(TcpConnection c, int from) {
-        int place = from;
-        while (place > 0) {
-            int above = (place - 1) / 2;
-            if (heap[above].pacer.queuedNanos <= c.pacer.queuedNanos) {
+        int heapIndex = from;
+        while (heapIndex > 0) {
+            int parent = (heapIndex - 1) / 2;
+            if (heap[parent].pacer.queuedNanos <= c.pacer.queuedNanos) {
                 break;
             }
-            put(heap[above], place);
-            place = above;
+            put(heap[parent], heapIndex);
+            heapIndex = parent;
         }
-        put(c, place);
+        put(c, heapIndex);
     }
 
     private void siftDown(TcpConnection c, int from) {
-        int place = from;
-        while (2 * place + 1 < size) {
-            int below = 2 * place + 1;
-            if (below + 1 < size && heap[below + 1].pacer.queuedNanos < heap[below].pacer.queuedNanos) {
-                below++;
+        int heapIndex = from;
+        while (2 * heapIndex + 1 < size) {
+            int child = 2 * heapIndex + 1;
+            if (child + 1 < size && heap[child + 1].pacer.queuedNanos < heap[child].pacer.queuedNanos) {
+                child++;
             }
-            if (heap[below].pacer.queuedNanos >= c.pacer.queuedNanos) {
+            if (heap[child].pacer.queuedNanos >= c.pacer.queuedNanos) {
                 break;
             }
-            put(heap[below], place);
-            place = below;
+            put(heap[child], heapIndex);
+            heapIndex = child;
         }
-        put(c, place);
+        put(c, heapIndex);
     }
 
-    private void put(TcpConnection c, int place) {
-        heap[place] = c;
-        c.pacer.place = place;
+    private void put(TcpConnection c, int heapIndex) {
+        heap[heapIndex] = c;
+        c.pacer.heapIndex = heapIndex;
     }
 }

@@ -31,15 +31,15 @@ final class Pacer {
     /** Time at which the bucket was or will be empty. It lies in the future if data was sent ahead of the rate. */
     private long emptyNanos = Long.MIN_VALUE;
     /** Time from which data may be sent again. */
-    private long openNanos = Long.MIN_VALUE;
-    private boolean waits;
+    private long resumeNanos = Long.MIN_VALUE;
+    private boolean waiting;
 
     // position and time in PaceQueue
-    int place = NOT_QUEUED;
+    int heapIndex = NOT_QUEUED;
     long queuedNanos;
 
     /** Sets the limit of the user (SO_MAX_PACING_RATE), in bytes per second; 0: no limit. */
-    static void limit(TcpConnection c, long bytesPerSecond) {
+    static void setMaxRate(TcpConnection c, long bytesPerSecond) {
         if (bytesPerSecond > 0 && c.pacer == null) {
             c.pacer = new Pacer();
         }
@@ -47,16 +47,16 @@ final class Pacer {
         if (p != null && p.maxRate != bytesPerSecond) {
             p.maxRate = bytesPerSecond;
             configure(c);
-            p.forgetDebt(c.engine.now());
+            p.capDebt(c.engine.now());
             Recovery.onPacingChange(c, c.engine.now());
         }
     }
 
     /** Limits the wait caused by data sent at an earlier rate to the time of one quantum at the present rate. */
-    private void forgetDebt(long now) {
+    private void capDebt(long now) {
         long quantumNanos = rate == 0 ? 0 : nanosFor(quantumBytes);
         emptyNanos = Math.min(emptyNanos, now);
-        openNanos = Math.min(openNanos, now + quantumNanos);
+        resumeNanos = Math.min(resumeNanos, now + quantumNanos);
     }
 
     /** Creates or removes the pacer of a connection after its congestion control or settings have changed. */
@@ -65,7 +65,7 @@ final class Pacer {
         if (wanted && c.pacer == null) {
             c.pacer = new Pacer();
         } else if (!wanted && c.pacer != null) {
-            c.engine.paced.remove(c);
+            c.engine.paceQueue.remove(c);
             c.pacer = null;
         }
         if (c.pacer != null) {
@@ -79,7 +79,7 @@ final class Pacer {
         rate = maxRate > 0 && (wanted == 0 || wanted > maxRate) ? maxRate : wanted;
         quantumBytes = rate == 0 ? Integer.MAX_VALUE : SendQuantum.bytes(rate, c.sndMss);
         if (rate == 0) {
-            openNanos = Long.MIN_VALUE;
+            resumeNanos = Long.MIN_VALUE;
         }
     }
 
@@ -93,10 +93,10 @@ final class Pacer {
         return Math.max(1, (long) (ratio * c.cwnd * SECOND_NANOS / c.srttNanos));
     }
 
-    /** Returns whether data may be sent now. If not, {@link #waits} returns true until it may. */
+    /** Returns whether data may be sent now. If not, {@link #isWaiting} returns true until it may. */
     boolean isOpen(long now) {
-        waits = now < openNanos;
-        return !waits;
+        waiting = now < resumeNanos;
+        return !waiting;
     }
 
     /** Charges sent data to the bucket. */
@@ -107,7 +107,7 @@ final class Pacer {
         long quantumNanos = nanosFor(quantumBytes);
         emptyNanos = Math.max(emptyNanos, now - BUCKET_QUANTA * quantumNanos) + nanosFor(bytes);
         if (emptyNanos > now) {
-            openNanos = emptyNanos + quantumNanos;
+            resumeNanos = emptyNanos + quantumNanos;
         }
     }
 
@@ -115,18 +115,18 @@ final class Pacer {
         return bytes * SECOND_NANOS / rate;
     }
 
-    /** Returns whether data is waiting for {@link #openNanos}. */
-    boolean waits() {
-        return waits;
+    /** Returns whether data is waiting for {@link #resumeNanos}. */
+    boolean isWaiting() {
+        return waiting;
     }
 
-    long openNanos() {
-        return openNanos;
+    long resumeNanos() {
+        return resumeNanos;
     }
 
     /** Returns the time at which data may be sent, at least {@code now}. */
-    static long leavesNanos(TcpConnection c, long now) {
-        return c.pacer == null ? now : Math.max(now, c.pacer.openNanos);
+    static long nextSendNanos(TcpConnection c, long now) {
+        return c.pacer == null ? now : Math.max(now, c.pacer.resumeNanos);
     }
 
     /** Returns the maximum rate in payload bytes per second; 0: no limit. */
@@ -151,15 +151,15 @@ final class Pacer {
      *
      * @return true if the connection waits for the pacer, which then makes it ready in time
      */
-    static boolean settle(TcpConnection c) {
+    static boolean schedule(TcpConnection c) {
         Pacer p = c.pacer;
         Flight f = c.flight;
-        if (p.waits && f != null) {
-            c.engine.paced.schedule(c, p.openNanos);
+        if (p.waiting && f != null) {
+            c.engine.paceQueue.schedule(c, p.resumeNanos);
             return true;
         }
-        p.waits = false;
-        c.engine.paced.remove(c);
+        p.waiting = false;
+        c.engine.paceQueue.remove(c);
         return false;
     }
 }

@@ -128,7 +128,7 @@ final class PathMtu {
             }
         }
         sb.splitLost(c.sndMss);
-        c.engine.ready(c);
+        c.engine.markReady(c);
     }
 
     /**
@@ -145,12 +145,13 @@ final class PathMtu {
             }
         }
         f.recovery.oneByOne |= c.unansweredTimeouts >= ONE_BY_ONE_TIMEOUTS;
-        int suspicious = c.engine.config.blackHoleTimeouts;
-        if (suspicious == 0) {
+        int blackHoleTimeouts = c.engine.config.blackHoleTimeouts;
+        if (blackHoleTimeouts == 0) {
             return;
         }
-        int next = c.unansweredTimeouts == suspicious ? MIN_IPV6
-                : c.unansweredTimeouts == suspicious + DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4 : c.mtu;
+        int next = c.unansweredTimeouts == blackHoleTimeouts ? MIN_IPV6
+                : c.unansweredTimeouts == blackHoleTimeouts + DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4
+                : c.mtu;
         int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + optionsAndHeaderBytes(c);
         if (next < c.mtu && packet > next) {
             c.engine.counters.pathMtuBlackHoles++;

@@ -11,8 +11,8 @@ import java.util.random.RandomGenerator;
  */
 final class PortSelector {
     private static final int TABLE_SIZE = 64;
-    private static final long OFFSET = 4;
-    private static final long TABLE = 5;
+    private static final long OFFSET_DOMAIN = 4;
+    private static final long TABLE_DOMAIN = 5;
 
     private final SipHash hash;
     private final int first;
@@ -30,8 +30,9 @@ final class PortSelector {
 
     /** Returns a port that {@code suitable} accepts, or -1 if there is none. */
     int select(long localHigh, long localLow, long remoteHigh, long remoteLow, int remotePort, IntPredicate suitable) {
-        int offset = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, OFFSET) >>> 33);
-        int slot = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, TABLE) & TABLE_SIZE - 1);
+        int offset = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, OFFSET_DOMAIN) >>> 33);
+        int slot = (int) (hash.hash(localHigh, localLow, remoteHigh, remoteLow, remotePort, TABLE_DOMAIN)
+                & TABLE_SIZE - 1);
         for (int i = 0; i < count; i++) {
             int port = first + Integer.remainderUnsigned(offset + counters[slot], count);
             counters[slot]++;

@@ -94,8 +94,8 @@ final class Rack {
         long window = reorderingWindowNanos(c, f);
         int entry = sb.oldestInFlight();
         while (entry != Scoreboard.NONE) {
-            sb.visited++;
-            int next = sb.sentAfter(entry);
+            sb.visitedEntries++;
+            int next = sb.nextSent(entry);
             if (!sentAfter(c.rackSentNanos, c.rackEndSeq, sb.sentNanos(entry), sb.endSeq(entry))) {
                 break;
             }
@@ -119,7 +119,7 @@ final class Rack {
         long window = reorderingWindowNanos(c, f);
         int entry = sb.oldestInFlight();
         while (entry != Scoreboard.NONE) {
-            int next = sb.sentAfter(entry);
+            int next = sb.nextSent(entry);
             if (entry == sb.head() || sb.sentNanos(entry) + c.rackRttNanos + window - now <= 0) {
                 Recovery.markLost(c, sb, entry);
             }

@@ -47,7 +47,7 @@ final class Reassembly {
     TcpConnection owner;
     Reassembly older;
     Reassembly newer;
-    /** {@link #chargedBytes} at the last call of {@link ReceiveMemory#count}. */
+    /** {@link #chargedBytes} at the last call of {@link ReceiveMemory#updateCharge}. */
     int countedBytes;
 
     boolean isEmpty() {
@@ -95,7 +95,7 @@ final class Reassembly {
      * Extends the duplicate range by bytes that were held already. Ranges that are not adjacent to it are
      * ignored.
      */
-    void noteDuplicate(int from, int to) {
+    void addDuplicate(int from, int to) {
         if (!Sequence.before(from, to)) {
             return;
         }
@@ -134,12 +134,12 @@ final class Reassembly {
         }
         int i = firstEndingAfter(start);
         int at = start;
-        int kept = 0;
+        int storedBytes = 0;
         while (Sequence.before(at, end)) {
             if (i < last && Sequence.beforeOrAt(starts[i], at)) {
-                int behind = Sequence.max(at, ends[i]);
-                noteDuplicate(at, Sequence.min(behind, end));
-                at = behind;
+                int pieceEnd = Sequence.max(at, ends[i]);
+                addDuplicate(at, Sequence.min(pieceEnd, end));
+                at = pieceEnd;
                 i++;
                 continue;
             }
@@ -150,11 +150,11 @@ final class Reassembly {
             } else if (!extend(i - 1, at, until, buffer, from)) {
                 i = addCopy(i, at, until, buffer, from, maxBytes) + 1;
             }
-            kept += until - at;
+            storedBytes += until - at;
             at = until;
         }
-        payloadBytes += kept;
-        return kept;
+        payloadBytes += storedBytes;
+        return storedBytes;
     }
 
     /** Appends a small piece to the buffer of the preceding one, if they are adjacent and the buffer has room. */
@@ -266,7 +266,7 @@ final class Reassembly {
     }
 
     /** Returns whether the first piece starts at or before {@code seq}. */
-    boolean hasAt(int seq) {
+    boolean startsAtOrBefore(int seq) {
         return first != last && Sequence.beforeOrAt(starts[first], seq);
     }
 

@@ -14,7 +14,7 @@ package io.rdmaraw.tcp;
  */
 final class ReceiveMemory {
     /** Number of connections examined when searching for the largest holder, oldest first. It bounds the cost. */
-    private static final int SEARCHED = 16;
+    private static final int MAX_EXAMINED = 16;
     /** Minimum share of a connection, so that every reader can make progress. */
     private static final int MIN_SHARE_BYTES = 16 * 1024;
     /** Number of unread pieces that a connection may always have. */
@@ -24,39 +24,39 @@ final class ReceiveMemory {
     private final long limitBytes;
     private Reassembly oldest;
     private Reassembly newest;
-    private long aheadBytes;
+    private long outOfOrderBytes;
     /** Charge for the unread and out-of-order data of all connections. */
     private long heldBytes;
-    private final long pressureBytes;
+    private final long pressureThresholdBytes;
     /**
      * 7/8 of the limit. Beyond it, out-of-order data is not stored, and in-order data only for connections with less
      * than an equal share unread.
      */
-    private final long sharedBytes;
+    private final long sharedThresholdBytes;
     /** 15/16 of the limit. Beyond it, in-order data is accepted only for connections without unread data. */
-    private final long reservedBytes;
+    private final long reservedThresholdBytes;
 
     ReceiveMemory(TcpEngine engine) {
         this.engine = engine;
         limitBytes = engine.config.limits.maxReceiveBytes;
-        pressureBytes = limitBytes - (limitBytes >> 2);
-        sharedBytes = limitBytes - (limitBytes >> 3);
-        reservedBytes = limitBytes - (limitBytes >> 4);
+        pressureThresholdBytes = limitBytes - (limitBytes >> 2);
+        sharedThresholdBytes = limitBytes - (limitBytes >> 3);
+        reservedThresholdBytes = limitBytes - (limitBytes >> 4);
     }
 
     /** Returns the charge for out-of-order data, in bytes. */
-    long aheadBytes() {
-        return aheadBytes;
+    long outOfOrderBytes() {
+        return outOfOrderBytes;
     }
 
     /** Returns the charge for in-order data that users of open connections have not read, in bytes. */
     long unreadBytes() {
-        return heldBytes - aheadBytes;
+        return heldBytes - outOfOrderBytes;
     }
 
     /** Returns whether more than three quarters of the limit are in use. */
     boolean isUnderPressure() {
-        return heldBytes > pressureBytes;
+        return heldBytes > pressureThresholdBytes;
     }
 
     /** Returns the equal share of a connection in the limit, in bytes. */
@@ -86,9 +86,9 @@ final class ReceiveMemory {
             return false;
         }
         if (c.unreadPieces >= MIN_PIECES) {
-            return heldBytes <= sharedBytes && c.unreadPieces <= maxPieces(c);
+            return heldBytes <= sharedThresholdBytes && c.unreadPieces <= maxPieces(c);
         }
-        return heldBytes <= sharedBytes || heldBytes <= reservedBytes && c.unreadBytes < shareBytes()
+        return heldBytes <= sharedThresholdBytes || heldBytes <= reservedThresholdBytes && c.unreadBytes < shareBytes()
                 || heldBytes <= limitBytes && c.unreadBytes == 0;
     }
 
@@ -100,7 +100,7 @@ final class ReceiveMemory {
         return c.receiveBufferBytes / (Reassembly.OVERHEAD_BYTES / 4);
     }
 
-    void deliver(TcpConnection c, int bytes) {
+    void addUnread(TcpConnection c, int bytes) {
         c.unreadBytes += bytes;
         c.unreadPieces++;
         heldBytes += bytes + Reassembly.OVERHEAD_BYTES;
@@ -119,30 +119,30 @@ final class ReceiveMemory {
     }
 
     /** Returns an empty reassembly queue for a connection. */
-    Reassembly take(TcpConnection c) {
+    Reassembly acquireReassembly(TcpConnection c) {
         Reassembly r = engine.pools.acquireReassembly();
-        join(c, r);
+        addReassembly(c, r);
         return r;
     }
 
     /** Takes back an empty reassembly queue. */
-    void recycle(Reassembly r) {
-        leave(r);
-        engine.pools.recycle(r);
+    void releaseReassembly(Reassembly r) {
+        removeReassembly(r);
+        engine.pools.releaseReassembly(r);
     }
 
     /** Drops the out-of-order data of a connection, if any. */
     void dropReassembly(TcpConnection c) {
-        Reassembly held = c.reassembly;
-        if (held != null) {
+        Reassembly reassembly = c.reassembly;
+        if (reassembly != null) {
             c.reassembly = null;
-            held.release();
-            recycle(held);
+            reassembly.release();
+            releaseReassembly(reassembly);
         }
     }
 
     /** Records that two unread pieces were merged. */
-    void join(TcpConnection c) {
+    void onPiecesMerged(TcpConnection c) {
         if (c.unreadPieces > 1) {
             c.unreadPieces--;
             heldBytes -= Reassembly.OVERHEAD_BYTES;
@@ -162,64 +162,64 @@ final class ReceiveMemory {
     // ---- data out of order ----
 
     /** Adds the reassembly queue of a connection, a new one or one from another engine. */
-    void join(TcpConnection c, Reassembly held) {
-        held.owner = c;
-        held.older = newest;
-        held.newer = null;
+    void addReassembly(TcpConnection c, Reassembly reassembly) {
+        reassembly.owner = c;
+        reassembly.older = newest;
+        reassembly.newer = null;
         if (newest == null) {
-            oldest = held;
+            oldest = reassembly;
         } else {
-            newest.newer = held;
+            newest.newer = reassembly;
         }
-        newest = held;
-        count(held);
+        newest = reassembly;
+        updateCharge(reassembly);
     }
 
     /** Updates the sums after a reassembly queue has changed. */
-    void count(Reassembly held) {
-        int change = held.chargedBytes() - held.countedBytes;
-        aheadBytes += change;
+    void updateCharge(Reassembly reassembly) {
+        int change = reassembly.chargedBytes() - reassembly.countedBytes;
+        outOfOrderBytes += change;
         heldBytes += change;
-        held.countedBytes = held.chargedBytes();
+        reassembly.countedBytes = reassembly.chargedBytes();
     }
 
-    void leave(Reassembly held) {
-        aheadBytes -= held.countedBytes;
-        heldBytes -= held.countedBytes;
-        held.countedBytes = 0;
-        if (held.older == null) {
-            oldest = held.newer;
+    void removeReassembly(Reassembly reassembly) {
+        outOfOrderBytes -= reassembly.countedBytes;
+        heldBytes -= reassembly.countedBytes;
+        reassembly.countedBytes = 0;
+        if (reassembly.older == null) {
+            oldest = reassembly.newer;
         } else {
-            held.older.newer = held.newer;
+            reassembly.older.newer = reassembly.newer;
         }
-        if (held.newer == null) {
-            newest = held.older;
+        if (reassembly.newer == null) {
+            newest = reassembly.older;
         } else {
-            held.newer.older = held.older;
+            reassembly.newer.older = reassembly.older;
         }
-        held.older = null;
-        held.newer = null;
-        held.owner = null;
+        reassembly.older = null;
+        reassembly.newer = null;
+        reassembly.owner = null;
     }
 
     /**
      * Makes room for out-of-order data by dropping the queues of the connections that hold most (as Linux's
      * tcp_prune_ofo_queue). Their data was only SACKed, so the peers retransmit it (RFC 2018 section 8).
      *
-     * @return false if {@code held} itself is the largest of those examined
+     * @return false if {@code reassembly} itself is the largest of those examined
      */
-    boolean makeRoom(Reassembly held, int bytes) {
-        while (heldBytes + bytes > sharedBytes) {
+    boolean makeRoom(Reassembly reassembly, int bytes) {
+        while (heldBytes + bytes > sharedThresholdBytes) {
             Reassembly largest = largest();
-            if (largest == null || largest.chargedBytes() <= held.chargedBytes() + bytes) {
-                turn();
+            if (largest == null || largest.chargedBytes() <= reassembly.chargedBytes() + bytes) {
+                rotateExamined();
                 return false;
             }
             TcpConnection owner = largest.owner;
             engine.counters.outOfOrderPrunes++;
             owner.reassembly = null;
             largest.release();
-            recycle(largest);
+            releaseReassembly(largest);
         }
         return true;
     }
@@ -227,7 +227,7 @@ final class ReceiveMemory {
     private Reassembly largest() {
         Reassembly largest = null;
         Reassembly at = oldest;
-        for (int i = 0; i < SEARCHED && at != null; i++) {
+        for (int i = 0; i < MAX_EXAMINED && at != null; i++) {
             if (largest == null || at.chargedBytes() > largest.chargedBytes()) {
                 largest = at;
             }
@@ -235,7 +235,7 @@ final class ReceiveMemory {
         }
         if (largest != null && largest != newest) {
             // Move the examined queues to the end, so that the next search examines others.
-            for (int i = 0; i < SEARCHED && oldest != largest && oldest != newest; i++) {
+            for (int i = 0; i < MAX_EXAMINED && oldest != largest && oldest != newest; i++) {
                 rotate();
             }
         }
@@ -243,8 +243,8 @@ final class ReceiveMemory {
     }
 
     /** Moves the queues that were examined without success to the end. */
-    private void turn() {
-        for (int i = 0; i < SEARCHED && oldest != newest; i++) {
+    private void rotateExamined() {
+        for (int i = 0; i < MAX_EXAMINED && oldest != newest; i++) {
             rotate();
         }
     }
@@ -267,13 +267,13 @@ final class ReceiveMemory {
     int copyOut(int maxPieces) {
         int copied = 0;
         Reassembly at = oldest;
-        for (int i = 0; i < SEARCHED && at != null && copied < maxPieces; i++) {
+        for (int i = 0; i < MAX_EXAMINED && at != null && copied < maxPieces; i++) {
             copied += at.copyOut(maxPieces - copied);
-            count(at);
+            updateCharge(at);
             at = at.newer;
         }
         if (copied == 0) {
-            turn();
+            rotateExamined();
         }
         engine.counters.outOfOrderCopies += copied;
         return copied;

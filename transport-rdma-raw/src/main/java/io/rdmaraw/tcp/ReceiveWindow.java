@@ -59,7 +59,7 @@ final class ReceiveWindow {
     }
 
     /** Returns whether reading has opened the window far enough for an immediate window update. */
-    static boolean wantsUpdate(TcpConnection c) {
+    static boolean needsUpdate(TcpConnection c) {
         if (!c.state.mayReceive()) {
             return false;
         }

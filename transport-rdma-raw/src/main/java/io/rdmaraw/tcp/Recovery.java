@@ -48,11 +48,11 @@ final class Recovery {
         detectLoss(c, f, now);
         boolean newlyLost = f.scoreboard.lostBytes() > lostBefore;
         if (r.phase == Phase.OPEN && newlyLost) {
-            enterFast(c, f, sample.priorPipeBytes, now);
+            enterFastRecovery(c, f, sample.priorPipeBytes, now);
             reduce(c, f, sample, false);
         } else if (r.phase == Phase.FAST) {
             reduce(c, f, sample, sample.ackedBytes > 0 && !newlyLost);
-        } else if (r.phase == Phase.OPEN && Ecn.echoed(c, sample)) {
+        } else if (r.phase == Phase.OPEN && Ecn.isReductionPending(c, sample)) {
             Ecn.reduce(c, now);
         } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF && c.rate == null) {
             grow(c, sample, now);
@@ -155,18 +155,18 @@ final class Recovery {
         }
         int before = f.scoreboard.lostBytes();
         // The reordering timer had replaced the RTO.
-        c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
+        c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOffRtoNanos(c));
         detectLoss(c, f, now);
         if (f.scoreboard.lostBytes() == before) {
             return;
         }
-        AckSample none = c.engine.sample;
-        none.reset(f.pipeBytes());
+        AckSample emptySample = c.engine.sample;
+        emptySample.reset(f.pipeBytes());
         if (f.recovery.phase == Phase.OPEN) {
-            enterFast(c, f, f.pipeBytes() + f.scoreboard.lostBytes() - before, now);
+            enterFastRecovery(c, f, f.pipeBytes() + f.scoreboard.lostBytes() - before, now);
         }
         if (f.recovery.phase == Phase.FAST) {
-            reduce(c, f, none, false);
+            reduce(c, f, emptySample, false);
         }
         if (c.retransmitTimer == RetransmitTimer.RTO) {
             ConnectionTimers.restart(c, f, now);
@@ -175,7 +175,7 @@ final class Recovery {
 
     // ---- fast recovery ----
 
-    private static void enterFast(TcpConnection c, Flight f, int priorPipeBytes, long now) {
+    private static void enterFastRecovery(TcpConnection c, Flight f, int priorPipeBytes, long now) {
         RecoveryState r = f.recovery;
         beginUndo(c, r);
         r.phase = Phase.FAST;
@@ -205,14 +205,14 @@ final class Recovery {
         if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
             // RFC 9937 section 6.2: all data outstanding at the start of recovery is acknowledged.
             c.cwnd = c.rate == null ? Math.max(c.ssthresh, c.sndMss) : c.cwnd;
-            leave(c, r);
+            endRecovery(c, r);
         } else if (!c.is(Tcb.SACK) && !f.scoreboard.isEmpty()) {
             // RFC 6582 section 3.2: after a partial ACK, the next segment is lost too.
             markLost(c, f.scoreboard, f.scoreboard.head());
         }
     }
 
-    private static void leave(TcpConnection c, RecoveryState r) {
+    private static void endRecovery(TcpConnection c, RecoveryState r) {
         r.phase = Phase.OPEN;
         r.frto = Frto.OFF;
         r.duplicateAcks = 0;
@@ -244,7 +244,7 @@ final class Recovery {
         if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.isOpen(now)) {
             return false;
         }
-        c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c));
+        c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.nextSendNanos(c, now) + RttEstimator.backedOffRtoNanos(c));
         return true;
     }
 
@@ -274,7 +274,7 @@ final class Recovery {
             // RFC 2018 section 8: the first segment is SACKed but still not acknowledged, so the peer has dropped
             // it.
             c.engine.counters.sackReneges++;
-            sb.forgetSacks();
+            sb.clearSacks();
         }
         r.duplicateAcks = 0;
         r.duplicateAckBytes = 0;
@@ -294,7 +294,7 @@ final class Recovery {
         c.cwnd = f.pipeBytes() + c.sndMss;
         Ecn.onReduction(c);
         // RFC 6298 rule 5.6: the timeout counts from the retransmission, which the pacer may delay.
-        c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c));
+        c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.nextSendNanos(c, now) + RttEstimator.backedOffRtoNanos(c));
     }
 
     /**
@@ -303,7 +303,7 @@ final class Recovery {
      */
     static void onPacingChange(TcpConnection c, long now) {
         if (c.retransmitTimer == RetransmitTimer.RTO) {
-            long deadlineNanos = Pacer.leavesNanos(c, now) + RttEstimator.backedOff(c);
+            long deadlineNanos = Pacer.nextSendNanos(c, now) + RttEstimator.backedOffRtoNanos(c);
             c.setRetransmitTimer(RetransmitTimer.RTO, Math.min(c.retransmitDeadlineNanos, deadlineNanos));
         }
     }
@@ -321,12 +321,12 @@ final class Recovery {
             // RFC 5682 section 3.1 step 3b, RFC 3522: an original segment was delivered, so the timeout was
             // spurious. The first ACK does not count. The originals may have arrived long before, and their SACK
             // blocks may have been lost or stripped on the path.
-            f.scoreboard.forgetLosses();
+            f.scoreboard.clearLosses();
             undo(c, f, sample);
             return;
         }
         if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
-            leave(c, r);
+            endRecovery(c, r);
             return;
         }
         switch (r.frto) {
@@ -411,6 +411,6 @@ final class Recovery {
         c.congestion.onUndo();
         c.clear(Tcb.CWR_PENDING);
         c.engine.counters.spuriousRecoveries++;
-        leave(c, r);
+        endRecovery(c, r);
     }
 }

@@ -11,7 +11,7 @@ import io.rdmaraw.tcp.segment.TcpFlags;
  */
 final class ReplyQueue {
     private static final int CAPACITY = 256;
-    private static final int MAX_LAST_WORDS = 1 << 16;
+    private static final int MAX_FINAL_SEGMENTS = 1 << 16;
 
     private Segment[] ring = new Segment[CAPACITY];
     private final TcpCounters counters;
@@ -76,7 +76,7 @@ final class ReplyQueue {
      *
      * @param mark SO_MARK of the listener or connection that the segment was addressed to; 0 for none
      */
-    void resetFor(Segment s, int mark) {
+    void addReset(Segment s, int mark) {
         if (s.has(TcpFlags.RST)) {
             return;
         }
@@ -85,7 +85,7 @@ final class ReplyQueue {
             return;
         }
         counters.resetsOut++;
-        answer(s, out, mark);
+        addressReply(s, out, mark);
         if (s.has(TcpFlags.ACK)) {
             out.seq = s.ack;
             out.flags = TcpFlags.RST;
@@ -96,7 +96,7 @@ final class ReplyQueue {
     }
 
     /** Addresses {@code out} to the sender of {@code s}. */
-    static void answer(Segment s, Segment out, int mark) {
+    static void addressReply(Segment s, Segment out, int mark) {
         out.mark = mark;
         out.peerMac = s.peerMac;
         out.source(s.destinationHigh, s.destinationLow, s.destinationPort);
@@ -104,8 +104,8 @@ final class ReplyQueue {
     }
 
     /** Adds the RST of a connection that is about to be removed (RFC 9293 section 3.10.5, ABORT). */
-    void reset(TcpConnection c) {
-        Segment out = add(MAX_LAST_WORDS);
+    void addFinalReset(TcpConnection c) {
+        Segment out = add(MAX_FINAL_SEGMENTS);
         if (out == null) {
             return;
         }
@@ -123,19 +123,19 @@ final class ReplyQueue {
     }
 
     /** Adds the ACK of the peer's FIN for a connection that moves to TIME-WAIT. */
-    void finalAck(TcpConnection c, long now) {
-        acknowledge(c, MAX_LAST_WORDS, now);
+    void addFinalAck(TcpConnection c, long now) {
+        addAck(c, MAX_FINAL_SEGMENTS, now);
     }
 
     /**
      * Adds an ACK with the present state of a connection, before that state changes. If the queue is full, it is
      * omitted; the next ACK covers the same data.
      */
-    void acknowledge(TcpConnection c, long now) {
-        acknowledge(c, CAPACITY, now);
+    void addAck(TcpConnection c, long now) {
+        addAck(c, CAPACITY, now);
     }
 
-    private void acknowledge(TcpConnection c, int limit, long now) {
+    private void addAck(TcpConnection c, int limit, long now) {
         Segment out = add(limit);
         if (out != null) {
             SegmentOutput.begin(c, out, c.sndNxt, TcpFlags.ACK, now);

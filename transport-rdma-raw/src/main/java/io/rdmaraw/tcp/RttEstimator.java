@@ -45,7 +45,7 @@ final class RttEstimator {
     }
 
     /** Returns the timeout including its backoff (5.5), limited by the maximum RTO. */
-    static long backedOff(TcpConnection c) {
+    static long backedOffRtoNanos(TcpConnection c) {
         long cap = c.engine.config.maxRtoNanos;
         return c.backoff == 0 ? c.rtoNanos : c.backoff > 20 ? cap : Math.min(cap, c.rtoNanos << c.backoff);
     }

@@ -74,9 +74,9 @@ final class SackInput {
         Scoreboard sb = f.scoreboard;
         int entry = sb.find(start);
         while (entry != sb.tail() && Sequence.before(sb.startSeq(entry), end)) {
-            sb.visited++;
+            sb.visitedEntries++;
             if (sb.isSacked(entry)) {
-                entry = sb.behindSacked(entry);
+                entry = sb.firstUnsackedAfter(entry);
                 continue;
             }
             if (isCovered(s, sb.startSeq(entry), sb.endSeq(entry))) {

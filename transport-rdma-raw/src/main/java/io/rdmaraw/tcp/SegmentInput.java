@@ -96,9 +96,9 @@ final class SegmentInput {
         if (c.state == SYN_RECEIVED && s.has(TcpFlags.SYN) && !s.has(TcpFlags.RST) && s.seq == c.irs) {
             if (!s.has(TcpFlags.ACK)) {
                 // The peer has retransmitted its SYN because our SYN-ACK was lost. Its data was not accepted.
-                if (!Ecn.onSynAgain(c, s)) {
+                if (!Ecn.onRetransmittedSyn(c, s)) {
                     c.engine.abort(c, CloseReason.ABORTED);
-                } else if (AckPolicy.answersSynAgain(c, now)) {
+                } else if (AckPolicy.answersRetransmittedSyn(c, now)) {
                     c.set(Tcb.SYN_DUE);
                 }
                 return false;
@@ -136,7 +136,7 @@ final class SegmentInput {
      * answers it is already scheduled.
      */
     private static boolean probesClosedWindow(TcpConnection c, Segment s) {
-        return c.rcvAdv == c.rcvNxt && s.seq == c.rcvNxt && c.state.synchronizedState()
+        return c.rcvAdv == c.rcvNxt && s.seq == c.rcvNxt && c.state.isSynchronized()
                 && (s.flags & (TcpFlags.ACK | TcpFlags.SYN | TcpFlags.RST)) == TcpFlags.ACK;
     }
 
@@ -151,7 +151,7 @@ final class SegmentInput {
         // retransmitted. The ACK field is not used, because RFC 9293 section 3.10.7.4 drops unacceptable segments.
         answerUnacceptable(c, s, now);
         if (s.has(TcpFlags.SYN) && c.is(Tcb.ECN)) {
-            AccurateEcn.onSynAckAgain(c, s);
+            AccurateEcn.onRetransmittedSynAck(c, s);
         }
     }
 
@@ -161,7 +161,7 @@ final class SegmentInput {
      */
     private static void answerUnacceptable(TcpConnection c, Segment s, long now) {
         if (s.payloadLength > 0 || s.has(TcpFlags.FIN)) {
-            AckPolicy.onDisorder(c);
+            AckPolicy.ackImmediately(c);
         } else {
             AckPolicy.challenge(c, now);
         }

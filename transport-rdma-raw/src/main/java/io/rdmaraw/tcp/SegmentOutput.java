@@ -25,9 +25,9 @@ final class SegmentOutput {
 
     /** Writes the next segment. Returns false if the connection has nothing to send now. */
     static boolean poll(TcpConnection c, long now, Segment out) {
-        if (!c.state.synchronizedState()) {
+        if (!c.state.isSynchronized()) {
             return c.is(Tcb.SYN_DUE) ? Handshake.sendSyn(c, now, out)
-                    : c.is(Tcb.EARLY) && c.flight != null && sendNew(c, c.flight, now, out)
+                    : c.is(Tcb.ACCEPTED_EARLY) && c.flight != null && sendNew(c, c.flight, now, out)
                             || c.state == TcpState.SYN_RECEIVED && acknowledge(c, now, out);
         }
         if (c.is(Tcb.ECN) && AccurateEcn.hasPendingHandshakeAck(c)) {
@@ -58,11 +58,11 @@ final class SegmentOutput {
      * would find nothing; if it returns true, poll returns false.
      */
     static boolean hasNothingToSend(TcpConnection c) {
-        if (!c.state.synchronizedState() || (c.bits & MAY_BE_DUE) != 0) {
+        if (!c.state.isSynchronized() || (c.bits & MAY_BE_DUE) != 0) {
             return false;
         }
         Flight f = c.flight;
-        return f == null || f.queue.endSeq() == c.sndNxt && !f.userWaits && f.limit == Limit.NONE
+        return f == null || f.queue.endSeq() == c.sndNxt && !f.awaitingSendRoom && f.limit == Limit.NONE
                 && f.scoreboard.lostBytes() == 0;
     }
 
@@ -91,7 +91,7 @@ final class SegmentOutput {
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         int mss = payloadLimit(c);
         int length = Math.min(Math.min(unsent, mss), room);
-        return length > 0 && !isFlightFull(c, f) && (length == mss || mayBeSmall(c, f, unsent, length, isFinDue(c)));
+        return length > 0 && !isFlightFull(c, f) && (length == mss || maySendSmall(c, f, unsent, length, isFinDue(c)));
     }
 
     // ---- retransmission ----
@@ -125,12 +125,12 @@ final class SegmentOutput {
         if (start != c.sndUna && length > room) {
             return false;
         }
-        int most = r.oneByOne ? 0 : Math.min(Math.min(limit, room), pipe == 0 ? limit : c.cwnd - pipe);
-        return sendAgain(c, f, first, sb.lastLostWithin(first, most), now, out);
+        int maxBytes = r.oneByOne ? 0 : Math.min(Math.min(limit, room), pipe == 0 ? limit : c.cwnd - pipe);
+        return retransmitEntries(c, f, first, sb.lastLostWithin(first, maxBytes), now, out);
     }
 
     /** Retransmits the entries from {@code first} to {@code last} in one segment. */
-    private static boolean sendAgain(TcpConnection c, Flight f, int first, int last, long now, Segment out) {
+    private static boolean retransmitEntries(TcpConnection c, Flight f, int first, int last, long now, Segment out) {
         Scoreboard sb = f.scoreboard;
         int start = sb.startSeq(first);
         int end = sb.endSeq(last);
@@ -193,7 +193,7 @@ final class SegmentOutput {
                 return false;
             }
             TailLossProbe.onRecoveryProbe(c, f.recovery);
-            return sendAgain(c, f, sb.head(), sb.head(), now, out);
+            return retransmitEntries(c, f, sb.head(), sb.head(), now, out);
         }
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         int limit = payloadLimit(c);
@@ -209,7 +209,7 @@ final class SegmentOutput {
             return false;
         }
         TailLossProbe.onProbeSent(c, true);
-        return sendAgain(c, f, last, last, now, out);
+        return retransmitEntries(c, f, last, last, now, out);
     }
 
     // ---- new data ----
@@ -218,12 +218,12 @@ final class SegmentOutput {
         int unsent = f.queue.endSeq() - c.sndNxt;
         boolean finDue = isFinDue(c);
         if (unsent <= 0 && !finDue) {
-            SendTimes.limited(c, f, f.userWaits ? Limit.SEND_BUFFER : Limit.NONE, now);
+            SendTimeStatistics.setLimit(c, f, f.awaitingSendRoom ? Limit.SEND_BUFFER : Limit.NONE, now);
             return false;
         }
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         if (room <= 0 || isFlightFull(c, f)) {
-            SendTimes.limited(c, f, room <= 0 ? Limit.PEER_WINDOW : Limit.NONE, now);
+            SendTimeStatistics.setLimit(c, f, room <= 0 ? Limit.PEER_WINDOW : Limit.NONE, now);
             return false;
         }
         if (c.extras != null && now >= c.extras.pathMtuExpiryNanos) {
@@ -244,14 +244,15 @@ final class SegmentOutput {
             mss = probe ? large : mss;
         }
         int length = Math.min(Math.min(unsent, mss), room);
-        if (length < mss && !mayBeSmall(c, f, unsent, length, finDue)) {
-            if (f.restBytes == 0) {
-                SendTimes.limited(c, f, length == room && room < unsent ? Limit.PEER_WINDOW : Limit.NONE, now);
+        if (length < mss && !maySendSmall(c, f, unsent, length, finDue)) {
+            if (f.splitRestBytes == 0) {
+                SendTimeStatistics.setLimit(c, f, length == room && room < unsent ? Limit.PEER_WINDOW : Limit.NONE,
+                        now);
                 return false;
             }
-            length = Math.min(length, f.restBytes);
+            length = Math.min(length, f.splitRestBytes);
         }
-        SendTimes.limited(c, f, Limit.NONE, now);
+        SendTimeStatistics.setLimit(c, f, Limit.NONE, now);
         int pipe = f.pipeBytes();
         if (pipe > 0 && pipe + length > c.cwnd) {
             c.set(Tcb.CWND_LIMITED);
@@ -281,7 +282,7 @@ final class SegmentOutput {
      * is complete.
      */
     private static boolean isFinDue(TcpConnection c) {
-        return c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT) && c.state.synchronizedState();
+        return c.is(Tcb.FIN_QUEUED) && !c.is(Tcb.FIN_SENT) && c.state.isSynchronized();
     }
 
     /**
@@ -289,11 +290,11 @@ final class SegmentOutput {
      * allow, at least one.
      */
     private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss, long now) {
-        int most = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.segmentationBytes());
+        int maxBytes = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.segmentationBytes());
         if (c.pacer != null) {
-            most = Math.min(most, c.pacer.burstBytes(now));
+            maxBytes = Math.min(maxBytes, c.pacer.burstBytes(now));
         }
-        return Math.max(mss, most - most % mss);
+        return Math.max(mss, maxBytes - maxBytes % mss);
     }
 
     /**
@@ -302,14 +303,14 @@ final class SegmentOutput {
      * Nagle's algorithm waits only while another small segment is unacknowledged. The tail of a large write is
      * therefore sent at once.
      */
-    private static boolean mayBeSmall(TcpConnection c, Flight f, int unsent, int length, boolean finDue) {
+    private static boolean maySendSmall(TcpConnection c, Flight f, int unsent, int length, boolean finDue) {
         boolean idle = f.scoreboard.isEmpty();
         if (length == unsent) {
             // (2) All queued data fits. Send it if no small segment is unacknowledged, or if TCP_NODELAY is set.
             // An end beyond SND.NXT is that of a segment before the sequence numbers have wrapped.
-            boolean alone = idle || Sequence.beforeOrAt(f.smallEndSeq, c.sndUna)
+            boolean smallsAcked = idle || Sequence.beforeOrAt(f.smallEndSeq, c.sndUna)
                     || Sequence.after(f.smallEndSeq, c.sndNxt);
-            return finDue || (alone || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);
+            return finDue || (smallsAcked || c.is(Tcb.NO_DELAY)) && !c.isCorked() || c.is(Tcb.OVERRIDE_SWS);
         }
         // (3) At least half of the largest window seen, with nothing in flight. (4) The override timeout.
         return idle && length >= c.maxSndWnd / 2 || c.is(Tcb.OVERRIDE_SWS);
@@ -327,7 +328,7 @@ final class SegmentOutput {
                 sent -= sent % mss;
                 out.truncate(sent);
             }
-            f.restBytes = length < mss ? length - sent : 0;
+            f.splitRestBytes = length < mss ? length - sent : 0;
             if (sent % mss != 0) {
                 f.smallEndSeq = c.sndNxt + sent;
             }
@@ -347,7 +348,7 @@ final class SegmentOutput {
             // RFC 9293 section 3.9.1.2: the last segment of the queued data has PSH.
             out.flags |= TcpFlags.PSH;
         }
-        if (last && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.synchronizedState()) {
+        if (last && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.isSynchronized()) {
             out.flags |= TcpFlags.FIN;
             c.set(Tcb.FIN_SENT);
             end++;
@@ -394,10 +395,10 @@ final class SegmentOutput {
      * section 3.1).
      */
     static int initialWindow(TcpConnection c) {
-        int most = c.engine.config.initialWindowSegments;
+        int maxSegments = c.engine.config.initialWindowSegments;
         // The limit of ten segments stands for 14,600 bytes. Larger segments are fewer, but at least two.
         int segments = c.is(Tcb.SYN_RETRANSMITTED) ? 1
-                : Math.clamp((long) most * ETHERNET_MSS / c.sndMss, Math.min(2, most), most);
+                : Math.clamp((long) maxSegments * ETHERNET_MSS / c.sndMss, Math.min(2, maxSegments), maxSegments);
         return segments * c.sndMss;
     }
 
@@ -448,7 +449,7 @@ final class SegmentOutput {
             c.clear(Tcb.DSACK_PENDING);
         }
         if (c.reassembly != null) {
-            c.reassembly.ranges().report(out, maxSackBlocks(c));
+            c.reassembly.ranges().writeBlocks(out, maxSackBlocks(c));
         }
     }
 

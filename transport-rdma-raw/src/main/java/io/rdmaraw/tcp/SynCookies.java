@@ -19,7 +19,7 @@ final class SynCookies {
     private static final int[] MSS_IPV6 = {48, 536, 1220, 1280, 1360, 1400, 1420, 1440};
     private static final int OPTION_BITS = 6;
     private static final int NO_SCALE = 15;
-    private static final long COOKIE = 3;
+    private static final long COOKIE_DOMAIN = 3;
 
     private final SipHash hash;
 
@@ -65,7 +65,7 @@ final class SynCookies {
     }
 
     private int hash24(Segment s, int clientIsn, int period, int mssIndex) {
-        long last = (long) clientIsn << 32 | period << 16 | mssIndex << 8 | COOKIE;
+        long last = (long) clientIsn << 32 | period << 16 | mssIndex << 8 | COOKIE_DOMAIN;
         return (int) hash.hash(s.sourceHigh, s.sourceLow, s.destinationHigh, s.destinationLow,
                 SipHash.ports(s.destinationPort, s.sourcePort), last) & 0xFFFFFF;
     }

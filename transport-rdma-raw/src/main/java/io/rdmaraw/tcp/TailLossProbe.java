@@ -54,7 +54,7 @@ final class TailLossProbe {
             return;
         }
         c.set(Tcb.TAIL_PROBE_DUE);
-        c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOff(c));
+        c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOffRtoNanos(c));
     }
 
     /** Records a probe sent in recovery, which retransmits the first missing segment. */

@@ -15,7 +15,7 @@ abstract sealed class Tcb permits TcpConnection {
     /** A deadline that is not set. */
     static final long NEVER = Long.MAX_VALUE;
     /**
-     * A time to be set at the next {@link ConnectionTimers#settle}, because the user's call does not pass the
+     * A time to be set at the next {@link ConnectionTimers#schedule}, because the user's call does not pass the
      * time.
      */
     static final long FROM_NOW = Long.MIN_VALUE;
@@ -45,7 +45,7 @@ abstract sealed class Tcb permits TcpConnection {
     // past events
     static final int PASSIVE_OPEN = 1 << 14;
     static final int FIN_SENT = 1 << 15;
-    static final int FIN_SEEN = 1 << 16;
+    static final int FIN_RECEIVED = 1 << 16;
     /** A tail loss probe is unacknowledged (RFC 8985 section 7.4). */
     static final int TLP_OUTSTANDING = 1 << 17;
     static final int REPORTED = 1 << 18;
@@ -74,7 +74,7 @@ abstract sealed class Tcb permits TcpConnection {
      * The connection was delivered to the user on its SYN, and the handshake is not complete (RFC 7413 section
      * 4.2.2).
      */
-    static final int EARLY = 1 << 31;
+    static final int ACCEPTED_EARLY = 1 << 31;
 
     /** Changes when the connection moves to another loop. */
     TcpEngine engine;
@@ -94,7 +94,7 @@ abstract sealed class Tcb permits TcpConnection {
     TcpConnection nextReady;
     /** Deadline at which the connection is filed in the timer wheel. */
     long wheelDeadlineNanos = NEVER;
-    /** Earliest deadline of all timers at the last {@link ConnectionTimers#settle}. */
+    /** Earliest deadline of all timers at the last {@link ConnectionTimers#schedule}. */
     long deadlineNanos = NEVER;
     long retransmitDeadlineNanos = NEVER;
     RetransmitTimer retransmitTimer = RetransmitTimer.NONE;
@@ -226,7 +226,7 @@ abstract sealed class Tcb permits TcpConnection {
     byte rackWindowMultiplier = 1;
 
     // ---- statistics ----
-    /** Busy time until the flight last became empty, see {@link SendTimes}. */
+    /** Busy time until the flight last became empty, see {@link SendTimeStatistics}. */
     int busyMillis;
     long bytesIn;
     long bytesAcked;

@@ -119,7 +119,7 @@ public final class TcpConfig implements Cloneable {
     /** Returns a builder initialized with these settings. */
     public Builder toBuilder() {
         Builder builder = new Builder();
-        builder.made = copy();
+        builder.config = copy();
         return builder;
     }
 
@@ -128,20 +128,20 @@ public final class TcpConfig implements Cloneable {
      * number is out of range.
      */
     public static final class Builder {
-        private TcpConfig made = new TcpConfig();
+        private TcpConfig config = new TcpConfig();
 
         private Builder() {
         }
 
         /** Sets the MTU of connections that are opened without their own, 576 to 65535 bytes. */
         public Builder mtuBytes(int value) {
-            made.mtuBytes = intInRange("mtuBytes", value, 576, 65535);
+            config.mtuBytes = intInRange("mtuBytes", value, 576, 65535);
             return this;
         }
 
         /** Sets how many bytes a peer may send ahead of the reader. The receive window is the unused part. */
         public Builder receiveBufferBytes(int value) {
-            made.receiveBufferBytes = intInRange("receiveBufferBytes", value, 2048, 1 << 30);
+            config.receiveBufferBytes = intInRange("receiveBufferBytes", value, 2048, 1 << 30);
             return this;
         }
 
@@ -151,7 +151,7 @@ public final class TcpConfig implements Cloneable {
          * disable the growth.
          */
         public Builder maxReceiveBufferBytes(int value) {
-            made.maxReceiveBufferBytes = intInRange("maxReceiveBufferBytes", value, 0, 1 << 30);
+            config.maxReceiveBufferBytes = intInRange("maxReceiveBufferBytes", value, 0, 1 << 30);
             return this;
         }
 
@@ -162,7 +162,7 @@ public final class TcpConfig implements Cloneable {
          * grown beyond the configured size, its limit is at least 9/4 of that buffer.
          */
         public Builder maxOutOfOrderBytes(int value) {
-            made.maxOutOfOrderBytes = intInRange("maxOutOfOrderBytes", value, 0, 1 << 30);
+            config.maxOutOfOrderBytes = intInRange("maxOutOfOrderBytes", value, 0, 1 << 30);
             return this;
         }
 
@@ -171,31 +171,31 @@ public final class TcpConfig implements Cloneable {
          * (Nagle algorithm, RFC 9293 section 3.7.4).
          */
         public Builder noDelay(boolean value) {
-            made.noDelay = value;
+            config.noDelay = value;
             return this;
         }
 
         /** Sets whether SACK (RFC 2018) is offered and accepted. */
         public Builder sack(boolean value) {
-            made.sack = value;
+            config.sack = value;
             return this;
         }
 
         /** Sets whether timestamps (RFC 7323) are offered and accepted. */
         public Builder timestamps(boolean value) {
-            made.timestamps = value;
+            config.timestamps = value;
             return this;
         }
 
         /** Sets whether window scaling (RFC 7323) is offered and accepted. */
         public Builder windowScaling(boolean value) {
-            made.windowScaling = value;
+            config.windowScaling = value;
             return this;
         }
 
         /** Sets the use of ECN (RFC 3168, RFC 9768). */
         public Builder ecn(EcnMode value) {
-            made.ecn = Objects.requireNonNull(value, "ecn");
+            config.ecn = Objects.requireNonNull(value, "ecn");
             return this;
         }
 
@@ -204,13 +204,13 @@ public final class TcpConfig implements Cloneable {
          * Default false.
          */
         public Builder alternativeBackoff(boolean value) {
-            made.alternativeBackoff = value;
+            config.alternativeBackoff = value;
             return this;
         }
 
         /** Sets the factory of the congestion control, called for each connection. */
         public Builder congestionControl(CongestionControl.Factory value) {
-            made.congestionControl = Objects.requireNonNull(value, "congestionControl");
+            config.congestionControl = Objects.requireNonNull(value, "congestionControl");
             return this;
         }
 
@@ -219,19 +219,19 @@ public final class TcpConfig implements Cloneable {
          * start and 1.2 windows afterwards, as on Linux. Rate-based controls always pace. Default false.
          */
         public Builder pacing(boolean value) {
-            made.pacing = value;
+            config.pacing = value;
             return this;
         }
 
         /** Sets the initial congestion window in segments (RFC 6928). */
         public Builder initialWindowSegments(int value) {
-            made.initialWindowSegments = intInRange("initialWindowSegments", value, 1, 100);
+            config.initialWindowSegments = intInRange("initialWindowSegments", value, 1, 100);
             return this;
         }
 
         /** Sets the retransmission timeout before the first RTT sample (RFC 6298). */
         public Builder initialRtoNanos(long value) {
-            made.initialRtoNanos = longInRange("initialRtoNanos", value, 1_000_000L, 60_000_000_000L);
+            config.initialRtoNanos = longInRange("initialRtoNanos", value, 1_000_000L, 60_000_000_000L);
             return this;
         }
 
@@ -240,31 +240,31 @@ public final class TcpConfig implements Cloneable {
          * tcp_rto_min_us), 1 ms to 60 s. It should cover the peers' delayed ACKs. Default 200 ms.
          */
         public Builder minRtoNanos(long value) {
-            made.minRtoNanos = longInRange("minRtoNanos", value, 1_000_000L, 60_000_000_000L);
+            config.minRtoNanos = longInRange("minRtoNanos", value, 1_000_000L, 60_000_000_000L);
             return this;
         }
 
         /** Sets the maximum of the retransmission timeout and of the interval between zero-window probes. */
         public Builder maxRtoNanos(long value) {
-            made.maxRtoNanos = longInRange("maxRtoNanos", value, 1_000_000_000L, 600_000_000_000L);
+            config.maxRtoNanos = longInRange("maxRtoNanos", value, 1_000_000_000L, 600_000_000_000L);
             return this;
         }
 
         /** Sets the maximum delay of an ACK (RFC 9293 section 3.8.6.3). */
         public Builder delayedAckNanos(long value) {
-            made.delayedAckNanos = longInRange("delayedAckNanos", value, 0, 500_000_000L);
+            config.delayedAckNanos = longInRange("delayedAckNanos", value, 0, 500_000_000L);
             return this;
         }
 
         /** Sets how often a SYN is retransmitted before the connection attempt fails. */
         public Builder synRetries(int value) {
-            made.synRetries = intInRange("synRetries", value, 0, 30);
+            config.synRetries = intInRange("synRetries", value, 0, 30);
             return this;
         }
 
         /** Sets how often a SYN-ACK is retransmitted before the half-open connection is removed. */
         public Builder synAckRetries(int value) {
-            made.synAckRetries = intInRange("synAckRetries", value, 0, 30);
+            config.synAckRetries = intInRange("synAckRetries", value, 0, 30);
             return this;
         }
 
@@ -273,7 +273,7 @@ public final class TcpConfig implements Cloneable {
          * section 3.8.3).
          */
         public Builder retries(int value) {
-            made.retries = intInRange("retries", value, 1, 60);
+            config.retries = intInRange("retries", value, 1, 60);
             return this;
         }
 
@@ -283,7 +283,7 @@ public final class TcpConfig implements Cloneable {
          * recommends.
          */
         public Builder pathRetries(int value) {
-            made.pathRetries = intInRange("pathRetries", value, 1, 60);
+            config.pathRetries = intInRange("pathRetries", value, 1, 60);
             return this;
         }
 
@@ -294,25 +294,25 @@ public final class TcpConfig implements Cloneable {
          * s. The time restarts only if the peer acknowledges new data.
          */
         public Builder orphanRetries(int value) {
-            made.orphanRetries = intInRange("orphanRetries", value, 1, 60);
+            config.orphanRetries = intInRange("orphanRetries", value, 1, 60);
             return this;
         }
 
         /** Sets the idle time before the first keepalive probe. */
         public Builder keepAliveIdleNanos(long value) {
-            made.keepAliveIdleNanos = longInRange("keepAliveIdleNanos", value, 1_000_000L, 1L << 60);
+            config.keepAliveIdleNanos = longInRange("keepAliveIdleNanos", value, 1_000_000L, 1L << 60);
             return this;
         }
 
         /** Sets the interval between keepalive probes. */
         public Builder keepAliveIntervalNanos(long value) {
-            made.keepAliveIntervalNanos = longInRange("keepAliveIntervalNanos", value, 1_000_000L, 1L << 60);
+            config.keepAliveIntervalNanos = longInRange("keepAliveIntervalNanos", value, 1_000_000L, 1L << 60);
             return this;
         }
 
         /** Sets the number of unanswered keepalive probes after which a connection fails. */
         public Builder keepAliveProbes(int value) {
-            made.keepAliveProbes = intInRange("keepAliveProbes", value, 1, 127);
+            config.keepAliveProbes = intInRange("keepAliveProbes", value, 1, 127);
             return this;
         }
 
@@ -322,25 +322,25 @@ public final class TcpConfig implements Cloneable {
          * counts.
          */
         public Builder userTimeoutNanos(long value) {
-            made.userTimeoutNanos = longInRange("userTimeoutNanos", value, 0, TcpConnection.MAX_MILLIS * 1_000_000L);
+            config.userTimeoutNanos = longInRange("userTimeoutNanos", value, 0, TcpConnection.MAX_MILLIS * 1_000_000L);
             return this;
         }
 
         /** Sets how long a connection that the user has closed waits for the peer's FIN. */
         public Builder finWait2Nanos(long value) {
-            made.finWait2Nanos = longInRange("finWait2Nanos", value, 1_000_000L, 1L << 60);
+            config.finWait2Nanos = longInRange("finWait2Nanos", value, 1_000_000L, 1L << 60);
             return this;
         }
 
         /** Sets the duration of TIME-WAIT. */
         public Builder timeWaitNanos(long value) {
-            made.timeWaitNanos = longInRange("timeWaitNanos", value, 0, 1L << 60);
+            config.timeWaitNanos = longInRange("timeWaitNanos", value, 0, 1L << 60);
             return this;
         }
 
         /** Sets the maximum number of connections in TIME-WAIT. Beyond it, the oldest is removed and counted. */
         public Builder maxTimeWait(int value) {
-            made.maxTimeWait = intInRange("maxTimeWait", value, 1, 1 << 26);
+            config.maxTimeWait = intInRange("maxTimeWait", value, 1, 1 << 26);
             return this;
         }
 
@@ -350,7 +350,7 @@ public final class TcpConfig implements Cloneable {
          * that PAWS can distinguish the segments of the two. Free ports are preferred. Default true.
          */
         public Builder timeWaitReuse(boolean value) {
-            made.timeWaitReuse = value;
+            config.timeWaitReuse = value;
             return this;
         }
 
@@ -364,37 +364,37 @@ public final class TcpConfig implements Cloneable {
          * a minute.
          */
         public Builder ignoreResetsInTimeWait(boolean value) {
-            made.ignoreResetsInTimeWait = value;
+            config.ignoreResetsInTimeWait = value;
             return this;
         }
 
         /** Sets when SYN cookies (RFC 4987) are used. */
         public Builder synCookies(SynCookieMode value) {
-            made.synCookies = Objects.requireNonNull(value, "synCookies");
+            config.synCookies = Objects.requireNonNull(value, "synCookies");
             return this;
         }
 
         /** Sets the minimum interval between challenge ACKs of a connection (RFC 5961 section 7). */
         public Builder challengeAckIntervalNanos(long value) {
-            made.challengeAckIntervalNanos = longInRange("challengeAckIntervalNanos", value, 0, 10_000_000_000L);
+            config.challengeAckIntervalNanos = longInRange("challengeAckIntervalNanos", value, 0, 10_000_000_000L);
             return this;
         }
 
         /** Sets the first port of the range for active opens. */
         public Builder firstEphemeralPort(int value) {
-            made.firstEphemeralPort = intInRange("firstEphemeralPort", value, 1, 65535);
+            config.firstEphemeralPort = intInRange("firstEphemeralPort", value, 1, 65535);
             return this;
         }
 
         /** Sets the last port of the range for active opens, inclusive. */
         public Builder lastEphemeralPort(int value) {
-            made.lastEphemeralPort = intInRange("lastEphemeralPort", value, 1, 65535);
+            config.lastEphemeralPort = intInRange("lastEphemeralPort", value, 1, 65535);
             return this;
         }
 
         /** Sets how long a reduced path MTU is used before a larger one is tried (RFC 1191 section 6.3). */
         public Builder pathMtuAgeNanos(long value) {
-            made.pathMtuAgeNanos = longInRange("pathMtuAgeNanos", value, 1_000_000_000L, 1L << 60);
+            config.pathMtuAgeNanos = longInRange("pathMtuAgeNanos", value, 1_000_000_000L, 1L << 60);
             return this;
         }
 
@@ -404,7 +404,7 @@ public final class TcpConfig implements Cloneable {
          * (RFC 8201).
          */
         public Builder minPathMtuBytes(int value) {
-            made.minPathMtuBytes = intInRange("minPathMtuBytes", value, 68, 1280);
+            config.minPathMtuBytes = intInRange("minPathMtuBytes", value, 68, 1280);
             return this;
         }
 
@@ -415,7 +415,7 @@ public final class TcpConfig implements Cloneable {
          * the suspicion.
          */
         public Builder blackHoleTimeouts(int value) {
-            made.blackHoleTimeouts = intInRange("blackHoleTimeouts", value, 0, 15);
+            config.blackHoleTimeouts = intInRange("blackHoleTimeouts", value, 0, 15);
             return this;
         }
 
@@ -424,7 +424,7 @@ public final class TcpConfig implements Cloneable {
          * supports, minus those for headers.
          */
         public Builder maxSlices(int value) {
-            made.maxSlices = intInRange("maxSlices", value, 1, Segment.MAX_SLICES);
+            config.maxSlices = intInRange("maxSlices", value, 1, Segment.MAX_SLICES);
             return this;
         }
 
@@ -435,7 +435,7 @@ public final class TcpConfig implements Cloneable {
          * Retransmissions never exceed one segment.
          */
         public Builder segmentationBytes(int value) {
-            made.segmentationBytes = intInRange("segmentationBytes", value, 0, MAX_SEGMENTATION_BYTES);
+            config.segmentationBytes = intInRange("segmentationBytes", value, 0, MAX_SEGMENTATION_BYTES);
             return this;
         }
 
@@ -445,8 +445,8 @@ public final class TcpConfig implements Cloneable {
          * generates its own.
          */
         public Builder fastOpenKey(long high, long low) {
-            made.fastOpenKeyHigh = high;
-            made.fastOpenKeyLow = low;
+            config.fastOpenKeyHigh = high;
+            config.fastOpenKeyLow = low;
             return this;
         }
 
@@ -455,7 +455,7 @@ public final class TcpConfig implements Cloneable {
          * share them. Default null: the engine generates its own.
          */
         public Builder secrets(TcpSecrets value) {
-            made.secrets = value;
+            config.secrets = value;
             return this;
         }
 
@@ -464,13 +464,13 @@ public final class TcpConfig implements Cloneable {
          * predictable source in production exposes connections to blind attacks.
          */
         public Builder initialSequence(IntSupplier source) {
-            made.initialSequence = source;
+            config.initialSequence = source;
             return this;
         }
 
         /** Sets the limits for the resources that peers can make the engine use. */
         public Builder limits(TcpLimits value) {
-            made.limits = Objects.requireNonNull(value, "limits");
+            config.limits = Objects.requireNonNull(value, "limits");
             return this;
         }
 
@@ -480,15 +480,15 @@ public final class TcpConfig implements Cloneable {
          * @throws IllegalArgumentException if settings contradict each other
          */
         public TcpConfig build() {
-            if (made.firstEphemeralPort > made.lastEphemeralPort) {
-                throw new IllegalArgumentException("firstEphemeralPort " + made.firstEphemeralPort
-                        + " lies above lastEphemeralPort " + made.lastEphemeralPort + "; swap them");
+            if (config.firstEphemeralPort > config.lastEphemeralPort) {
+                throw new IllegalArgumentException("firstEphemeralPort " + config.firstEphemeralPort
+                        + " lies above lastEphemeralPort " + config.lastEphemeralPort + "; swap them");
             }
-            if (made.minRtoNanos > made.maxRtoNanos) {
-                throw new IllegalArgumentException("minRtoNanos " + made.minRtoNanos + " lies above maxRtoNanos "
-                        + made.maxRtoNanos + "; lower it");
+            if (config.minRtoNanos > config.maxRtoNanos) {
+                throw new IllegalArgumentException("minRtoNanos " + config.minRtoNanos + " lies above maxRtoNanos "
+                        + config.maxRtoNanos + "; lower it");
             }
-            return made.copy();
+            return config.copy();
         }
 
         private static int intInRange(String name, int value, int low, int high) {

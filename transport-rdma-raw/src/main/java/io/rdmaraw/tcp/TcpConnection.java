@@ -54,7 +54,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
                     + " more would pass its limit of 1 GiB; wait for acked() before sending more");
         }
         requireFlight().queue.add(data, length);
-        engine.ready(this);
+        engine.markReady(this);
     }
 
     /** Maximum length of the send queue. Half of the sequence space must remain free. */
@@ -91,7 +91,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         } else if (state == CLOSE_WAIT) {
             state = LAST_ACK;
         }
-        engine.ready(this);
+        engine.markReady(this);
     }
 
     /**
@@ -128,7 +128,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      *
      * @throws IllegalArgumentException if fewer bytes are unread
      */
-    public void readWindowOpened(int bytes) {
+    public void reportRead(int bytes) {
         if (state == CLOSED || state == TIME_WAIT) {
             return;
         }
@@ -137,9 +137,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
                     + " are unread; pass the lengths that data() reported, each once");
         }
         engine.receiveMemory.read(this, bytes);
-        if (ReceiveWindow.wantsUpdate(this)) {
+        if (ReceiveWindow.needsUpdate(this)) {
             set(ACK_NOW);
-            engine.ready(this);
+            engine.markReady(this);
         }
     }
 
@@ -147,9 +147,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * Reports that the user has merged the last delivered piece into the one before. The number of unread pieces
      * is limited; a merged piece no longer counts. May be called within {@link TcpEvents#data}.
      */
-    public void unreadPieceJoined() {
+    public void unreadPieceMerged() {
         if (state != CLOSED && state != TIME_WAIT) {
-            engine.receiveMemory.join(this);
+            engine.receiveMemory.onPiecesMerged(this);
         }
     }
 
@@ -161,7 +161,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         assign(NO_DELAY, on);
         if (on) {
             assign(OVERRIDE_SWS, is(OVERRIDE_SWS) || isCorked() && unsentBytes() > 0);
-            engine.ready(this);
+            engine.markReady(this);
         }
     }
 
@@ -173,7 +173,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void cork(boolean on) {
         if (on != isCorked()) {
             requireExtras().corked = on;
-            engine.ready(this);
+            engine.markReady(this);
         }
     }
 
@@ -267,10 +267,10 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * data is sent then counts as {@linkplain TcpConnectionInfo#sendBufferLimitedNanos limited by the send
      * buffer}.
      */
-    public void awaitsSendRoom(boolean waits) {
-        if (flight != null && flight.userWaits != waits) {
-            flight.userWaits = waits;
-            engine.ready(this);
+    public void setAwaitingSendRoom(boolean awaiting) {
+        if (flight != null && flight.awaitingSendRoom != awaiting) {
+            flight.awaitingSendRoom = awaiting;
+            engine.markReady(this);
         }
     }
 
@@ -278,7 +278,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public int unsentBytes() {
         // Data may be sent before the handshake is complete (RFC 7413 section 4.2.2), so the state is not
         // sufficient.
-        boolean beforeSyn = !state.synchronizedState() && sndNxt == iss;
+        boolean beforeSyn = !state.isSynchronized() && sndNxt == iss;
         return flight == null ? 0 : beforeSyn ? queuedBytes() : Math.max(0, flight.queue.endSeq() - sndNxt);
     }
 
@@ -320,7 +320,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void keepAlive(boolean on) {
         assign(KEEP_ALIVE, on);
         ConnectionTimers.startKeepAlive(this);
-        engine.ready(this);
+        engine.markReady(this);
     }
 
     /**
@@ -361,7 +361,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      */
     public void userTimeoutMillis(int millis) {
         userTimeoutMillis = checkMillis("The user timeout", millis);
-        engine.ready(this);
+        engine.markReady(this);
     }
 
     /**
@@ -393,9 +393,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void congestionControl(String name) {
         CongestionControl.Factory factory = CongestionControls.named(name);
         if (!congestion.name().equals(name)) {
-            DeliveryRate.use(this, factory.create());
+            DeliveryRate.setCongestionControl(this, factory.create());
             // Data may have been waiting for the previous control's pacer, which no longer wakes the connection.
-            engine.ready(this);
+            engine.markReady(this);
         }
     }
 
@@ -410,8 +410,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             throw new IllegalArgumentException("A pacing rate of " + bytesPerSecond
                     + " bytes a second must not be negative; 0 stands for no limit");
         }
-        Pacer.limit(this, bytesPerSecond);
-        engine.ready(this);
+        Pacer.setMaxRate(this, bytesPerSecond);
+        engine.markReady(this);
     }
 
     /**
@@ -448,9 +448,9 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void receiveBuffer(int bytes) {
         receiveBufferBytes = checkReceiveBuffer(bytes);
         maxReceiveBufferBytes = bytes;
-        if (ReceiveWindow.wantsUpdate(this)) {
+        if (ReceiveWindow.needsUpdate(this)) {
             set(ACK_NOW);
-            engine.ready(this);
+            engine.markReady(this);
         }
     }
 
@@ -536,7 +536,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         return flight == null ? 0 : flight.queue.lengthBytes();
     }
 
-    /** Returns the number of bytes delivered but not reported to {@link #readWindowOpened} yet. */
+    /** Returns the number of bytes delivered but not reported to {@link #reportRead} yet. */
     public int unreadBytes() {
         return unreadBytes;
     }
@@ -591,8 +591,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * no timer is running.
      */
     public long deadlineNanos() {
-        long deadline = ConnectionTimers.earliest(this);
-        return pacer != null && pacer.waits() ? Math.min(deadline, pacer.openNanos()) : deadline;
+        long deadline = ConnectionTimers.earliestDeadline(this);
+        return pacer != null && pacer.isWaiting() ? Math.min(deadline, pacer.resumeNanos()) : deadline;
     }
 
     /**
@@ -622,7 +622,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * Returns an estimate of the bandwidth-delay product in bytes: the congestion window times the ratio of the
      * minimum RTT to the smoothed RTT. More data in flight only waits in queues on the path.
      */
-    public int pathBytes() {
+    public int bandwidthDelayBytes() {
         return srttNanos == 0 || minRttNanos >= srttNanos ? cwnd : (int) ((double) cwnd * minRttNanos / srttNanos);
     }
 
@@ -660,18 +660,18 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         if (flight == null) {
             flight = engine.pools.acquireFlight();
             // Before the SYN is acknowledged, data starts after it.
-            flight.reset(sndUna == iss && !state.synchronizedState() ? iss + 1 : sndNxt);
-            if (state.synchronizedState()) {
+            flight.reset(sndUna == iss && !state.isSynchronized() ? iss + 1 : sndNxt);
+            if (state.isSynchronized()) {
                 stalledSinceNanos = FROM_NOW;
             }
             if (rate != null) {
-                flight.scoreboard.keepRecords();
+                flight.scoreboard.startRecording();
             }
-            SendTimes.begin(this, flight);
+            SendTimeStatistics.begin(this, flight);
         } else if (flight.isIdle()) {
             flight.resume();
             stalledSinceNanos = FROM_NOW;
-            SendTimes.begin(this, flight);
+            SendTimeStatistics.begin(this, flight);
         }
         return flight;
     }

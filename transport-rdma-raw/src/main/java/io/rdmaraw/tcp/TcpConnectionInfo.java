@@ -93,8 +93,8 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
                 Math.max(0, ConnectionTimers.reportedDeadline(c) - now),
                 c.bytesAcked + unacknowledgedBytes + extras.retransmittedBytes, extras.retransmittedBytes,
                 c.bytesAcked + sackedBytes, extras.deliveredMarkedBytes, extras.duplicatesReported,
-                extras.reorderings, SendTimes.busyNanos(c, now), SendTimes.windowLimitedNanos(c, now),
-                SendTimes.sendBufferLimitedNanos(c, now), c.receiveRttMicros * 1_000L, extras.receivedDscp,
+                extras.reorderings, SendTimeStatistics.busyNanos(c, now), SendTimeStatistics.windowLimitedNanos(c, now),
+                SendTimeStatistics.sendBufferLimitedNanos(c, now), c.receiveRttMicros * 1_000L, extras.receivedDscp,
                 c.pacingRate(), c.rate == null ? 0 : c.rate.reportedRate(),
                 c.rate != null && c.rate.isReportedAppLimited());
     }

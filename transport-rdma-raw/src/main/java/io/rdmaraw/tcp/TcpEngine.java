@@ -45,20 +45,20 @@ public final class TcpEngine {
     final Orphans orphans;
     final ReceiveMemory receiveMemory;
     final int maxSegmentsInFlight;
-    final BufferPools pools = new BufferPools();
+    final ConnectionStatePools pools = new ConnectionStatePools();
     final AckSample sample = new AckSample();
     final RateSample rateSample = new RateSample();
     final LostSegment lostSegment = new LostSegment();
-    final PaceQueue paced = new PaceQueue();
-    final Segment scratch = new Segment();
+    final PaceQueue paceQueue = new PaceQueue();
+    final Segment scratchSegment = new Segment();
     /** Initial sequence number for a connection that replaces one in TIME-WAIT; set by TimeWaitInput. */
     int timeWaitIsn;
 
     private final ListenerTable listeners = new ListenerTable();
     private final TimeWaitTable timeWait;
-    private final ActiveOpens opens;
-    private final ReadyQueue ready = new ReadyQueue();
-    private int burst;
+    private final ActiveOpens activeOpens;
+    private final ReadyQueue readyQueue = new ReadyQueue();
+    private int burstSegments;
     private int segmentationBytes;
     private long nowNanos;
 
@@ -85,7 +85,7 @@ public final class TcpEngine {
         receiveMemory = new ReceiveMemory(this);
         orphans = new Orphans(config, counters);
         timeWait = new TimeWaitTable(config.maxTimeWait, config.timeWaitNanos, counters);
-        opens = new ActiveOpens(this, listeners, timeWait, new PortSelector(hash, config, random));
+        activeOpens = new ActiveOpens(this, listeners, timeWait, new PortSelector(hash, config, random));
     }
 
     // ---- calls of users ----
@@ -120,8 +120,8 @@ public final class TcpEngine {
     public TcpConnection connect(long nowNanos, long localHigh, long localLow, int localPort, long remoteHigh,
             long remoteLow, int remotePort, IntPredicate suitable, int mtu, Object attachment) {
         this.nowNanos = nowNanos;
-        return opens.connect(localHigh, localLow, localPort, remoteHigh, remoteLow, checkPort(remotePort), suitable,
-                mtu, attachment);
+        return activeOpens.connect(localHigh, localLow, localPort, remoteHigh, remoteLow, checkPort(remotePort),
+                suitable, mtu, attachment);
     }
 
     static int checkPort(int port) {
@@ -135,7 +135,7 @@ public final class TcpEngine {
     public boolean isFree(long nowNanos, long localHigh, long localLow, int localPort, long remoteHigh, long remoteLow,
             int remotePort) {
         this.nowNanos = nowNanos;
-        return opens.isFree(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort, true);
+        return activeOpens.isFree(localHigh, localLow, localPort, remoteHigh, remoteLow, remotePort, true);
     }
 
     // ---- calls of the event loop ----
@@ -155,7 +155,7 @@ public final class TcpEngine {
             c.segmentsIn += count;
             SegmentInput.process(c, s, nowNanos);
             if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
-                ready(c);
+                markReady(c);
             }
             return;
         }
@@ -189,17 +189,17 @@ public final class TcpEngine {
      */
     void refuse(Segment s, int mark) {
         if (events.mayReset(s)) {
-            replies.resetFor(s, mark);
+            replies.addReset(s, mark);
         }
     }
 
     /** Returns whether there is a listener for the destination of a received segment. */
-    public boolean listensTo(Segment s) {
+    public boolean hasListener(Segment s) {
         return listeners.find(s.destinationHigh, s.destinationLow, s.destinationPort) != null;
     }
 
     /** Returns whether a received segment belongs to a connection of this engine, including those in TIME-WAIT. */
-    public boolean knows(Segment s) {
+    public boolean matches(Segment s) {
         int hash = connections.hash(s);
         return connections.find(hash, s) != null || timeWait.find(hash, s) != TimeWaitTable.NONE;
     }
@@ -247,27 +247,27 @@ public final class TcpEngine {
             return true;
         }
         TcpConnection c;
-        while ((c = ready.head()) != null) {
+        while ((c = readyQueue.head()) != null) {
             boolean live = isLive(c);
-            if (live && burst < BURST_SEGMENTS && pollConnection(c, nowNanos, out)) {
+            if (live && burstSegments < BURST_SEGMENTS && pollConnection(c, nowNanos, out)) {
                 int count = out.segmentCount();
-                burst += count;
+                burstSegments += count;
                 c.segmentsOut += count;
                 counters.segmentsOut += count;
-                if (c == ready.head() && SegmentOutput.hasNothingToSend(c)) {
-                    burst = 0;
-                    ready.removeHead();
-                    ConnectionTimers.settle(c, nowNanos);
+                if (c == readyQueue.head() && SegmentOutput.hasNothingToSend(c)) {
+                    burstSegments = 0;
+                    readyQueue.removeHead();
+                    ConnectionTimers.schedule(c, nowNanos);
                 }
                 return true;
             }
-            boolean exhausted = burst < BURST_SEGMENTS;
-            burst = 0;
-            ready.removeHead();
+            boolean exhausted = burstSegments < BURST_SEGMENTS;
+            burstSegments = 0;
+            readyQueue.removeHead();
             if (isLive(c) && exhausted) {
-                ConnectionTimers.settle(c, nowNanos);
+                ConnectionTimers.schedule(c, nowNanos);
             } else if (live && !exhausted) {
-                ready(c);
+                markReady(c);
             }
         }
         // The last connection may have failed and queued a RST.
@@ -279,7 +279,7 @@ public final class TcpEngine {
      * sent first.
      */
     public TcpConnection nextToPoll() {
-        return replies.isEmpty() ? ready.head() : null;
+        return replies.isEmpty() ? readyQueue.head() : null;
     }
 
     private boolean pollReply(Segment out) {
@@ -299,7 +299,7 @@ public final class TcpEngine {
         try {
             return SegmentOutput.poll(c, nowNanos, out);
         } catch (IllegalReferenceCountException e) {
-            out.transmitted();
+            out.releasePayload();
             onDataReleased(c);
             return false;
         }
@@ -347,12 +347,12 @@ public final class TcpEngine {
             ConnectionTimers.expire(c, nowNanos);
             count++;
         }
-        while ((c = paced.pollDue(nowNanos)) != null) {
-            ready(c);
+        while ((c = paceQueue.pollDue(nowNanos)) != null) {
+            markReady(c);
             count++;
         }
         timeWait.expire(nowNanos);
-        connectThrottle.release(nowNanos);
+        connectThrottle.releaseWaiting(nowNanos);
         return count;
     }
 
@@ -362,7 +362,7 @@ public final class TcpEngine {
      * {@link Long#MAX_VALUE} if only a segment or a call of a user can change anything.
      */
     public long nextDeadlineNanos() {
-        if (ready.head() != null || !replies.isEmpty()) {
+        if (readyQueue.head() != null || !replies.isEmpty()) {
             return nowNanos;
         }
         return nextTimerNanos();
@@ -370,7 +370,7 @@ public final class TcpEngine {
 
     /** Returns the time of the next timer, whether or not there is something to send. */
     public long nextTimerNanos() {
-        return Math.min(Math.min(wheel.nextNanos(), paced.nextNanos()),
+        return Math.min(Math.min(wheel.nextNanos(), paceQueue.nextNanos()),
                 Math.min(timeWait.nextNanos(), connectThrottle.nextNanos()));
     }
 
@@ -420,16 +420,16 @@ public final class TcpEngine {
      */
     public void release(TcpConnection c) {
         if (c.listener != null && c.listener.engine == this) {
-            c.listener.halfOpenMoves(true);
+            c.listener.onHalfOpenMoved(true);
         }
         connections.remove(c);
         wheel.cancel(c);
-        paced.remove(c);
+        paceQueue.remove(c);
         unmarkReady(c);
-        connectThrottle.leave(c, nowNanos);
+        connectThrottle.leaveSynSent(c, nowNanos);
         receiveMemory.release(c);
         if (c.reassembly != null) {
-            receiveMemory.leave(c.reassembly);
+            receiveMemory.removeReassembly(c.reassembly);
         }
         if (c.orphan != null) {
             orphans.remove(c);
@@ -443,19 +443,19 @@ public final class TcpEngine {
     public void adopt(TcpConnection c, long nowNanos) {
         this.nowNanos = nowNanos;
         if (c.listener != null && c.listener.engine == this) {
-            c.listener.halfOpenMoves(false);
+            c.listener.onHalfOpenMoved(false);
         }
         c.engine = this;
         c.hash = connections.hash(c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow, c.remotePort);
         connections.add(c);
         receiveMemory.adopt(c);
         if (c.reassembly != null) {
-            receiveMemory.join(c, c.reassembly);
+            receiveMemory.addReassembly(c, c.reassembly);
         }
         if (c.orphan != null) {
             orphans.append(c);
         }
-        ready(c);
+        markReady(c);
     }
 
     /**
@@ -476,7 +476,7 @@ public final class TcpEngine {
         if (connectThrottle.remove(c)) {
             return;
         }
-        ready.remove(c);
+        readyQueue.remove(c);
     }
 
     // ---- statistics ----
@@ -496,13 +496,13 @@ public final class TcpEngine {
     }
 
     /** Returns whether any closed connection has data or a FIN that its peer has not acknowledged. */
-    public boolean areOrphansDelivering() {
-        return orphans.areDelivering();
+    public boolean hasUndeliveredOrphans() {
+        return orphans.hasUndelivered();
     }
 
     /** Returns the number of closed connections with data or a FIN that the peer has not acknowledged. */
-    public int deliveringOrphanCount() {
-        return orphans.deliveringCount();
+    public int undeliveredOrphanCount() {
+        return orphans.undeliveredCount();
     }
 
     /** Returns the number of unacknowledged bytes of all closed connections. */
@@ -535,10 +535,10 @@ public final class TcpEngine {
      */
     public List<String> brokenInvariants() {
         List<TcpConnection> queued = new ArrayList<>(connectThrottle.waiting());
-        for (TcpConnection c = ready.head(); c != null; c = c.nextReady) {
+        for (TcpConnection c = readyQueue.head(); c != null; c = c.nextReady) {
             queued.add(c);
         }
-        return EngineInvariants.brokenBy(this, queued);
+        return EngineInvariants.violations(this, queued);
     }
 
     // ---- package-private ----
@@ -555,8 +555,8 @@ public final class TcpEngine {
         return segmentationBytes;
     }
 
-    void ready(TcpConnection c) {
-        ready.add(c);
+    void markReady(TcpConnection c) {
+        readyQueue.add(c);
     }
 
     void removeListener(TcpListener listener) {
@@ -565,13 +565,13 @@ public final class TcpEngine {
 
     /** Queues the RST of a connection, if the peer may know the connection in this state. */
     void reset(TcpConnection c) {
-        if (c.state == TcpState.SYN_RECEIVED || c.state.synchronizedState()) {
-            replies.reset(c);
+        if (c.state == TcpState.SYN_RECEIVED || c.state.isSynchronized()) {
+            replies.addFinalReset(c);
         }
     }
 
     void sendFinalAck(TcpConnection c, long now) {
-        replies.finalAck(c, now);
+        replies.addFinalAck(c, now);
     }
 
     /** Ends a connection and releases its state. */
@@ -582,12 +582,12 @@ public final class TcpEngine {
         if (next == TcpState.TIME_WAIT) {
             timeWait.add(c, nowNanos);
         } else {
-            connectThrottle.leave(c, nowNanos);
+            connectThrottle.leaveSynSent(c, nowNanos);
         }
         c.state = next;
         connections.remove(c);
         wheel.cancel(c);
-        paced.remove(c);
+        paceQueue.remove(c);
         c.stopRetransmitTimer();
         c.ackDeadlineNanos = Tcb.NEVER;
         c.idleDeadlineNanos = Tcb.NEVER;
@@ -600,7 +600,7 @@ public final class TcpEngine {
         pools.dropFlight(c);
         receiveMemory.dropReassembly(c);
         if (c.listener != null) {
-            c.listener.halfOpenEnded(c, reason == CloseReason.RESET_BY_PEER, nowNanos);
+            c.listener.onHalfOpenEnded(c, reason == CloseReason.RESET_BY_PEER, nowNanos);
             c.listener = null;
         }
         if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {

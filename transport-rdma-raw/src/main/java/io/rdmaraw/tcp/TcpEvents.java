@@ -57,7 +57,7 @@ public interface TcpEvents {
     }
 
     /**
-     * Delivers bytes in order. They occupy the receive window until {@link TcpConnection#readWindowOpened} is
+     * Delivers bytes in order. They occupy the receive window until {@link TcpConnection#reportRead} is
      * called for them.
      *
      * @param buffer buffer that holds the bytes. The engine owns the reference, which is valid during this call;

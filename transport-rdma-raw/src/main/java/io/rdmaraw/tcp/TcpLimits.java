@@ -37,14 +37,14 @@ public final class TcpLimits implements Cloneable {
      * of range.
      */
     public static final class Builder {
-        private TcpLimits made = new TcpLimits();
+        private TcpLimits limits = new TcpLimits();
 
         private Builder() {
         }
 
         /** Copies all limits of another instance. */
         public Builder setAll(TcpLimits other) {
-            made = other.copy();
+            limits = other.copy();
             return this;
         }
 
@@ -54,7 +54,7 @@ public final class TcpLimits implements Cloneable {
          * the longest time is reset and counted.
          */
         public Builder maxOrphans(int value) {
-            made.maxOrphans = (int) TcpConfig.inRange("maxOrphans", value, 1, 1 << 26);
+            limits.maxOrphans = (int) TcpConfig.inRange("maxOrphans", value, 1, 1 << 26);
             return this;
         }
 
@@ -64,7 +64,7 @@ public final class TcpLimits implements Cloneable {
          * counted.
          */
         public Builder maxOrphanBytes(long value) {
-            made.maxOrphanBytes = TcpConfig.inRange("maxOrphanBytes", value, 0, 1L << 60);
+            limits.maxOrphanBytes = TcpConfig.inRange("maxOrphanBytes", value, 0, 1L << 60);
             return this;
         }
 
@@ -75,7 +75,7 @@ public final class TcpLimits implements Cloneable {
          * the smallest of all links in use.
          */
         public Builder minSendMss(int value) {
-            made.minSendMss = (int) TcpConfig.inRange("minSendMss", value, 48, 1220);
+            limits.minSendMss = (int) TcpConfig.inRange("minSendMss", value, 48, 1220);
             return this;
         }
 
@@ -85,7 +85,7 @@ public final class TcpLimits implements Cloneable {
          * them.
          */
         public Builder maxSegmentsInFlight(int value) {
-            made.maxSegmentsInFlight = (int) TcpConfig.inRange("maxSegmentsInFlight", value, 64, 1 << 24);
+            limits.maxSegmentsInFlight = (int) TcpConfig.inRange("maxSegmentsInFlight", value, 64, 1 << 24);
             return this;
         }
 
@@ -97,7 +97,7 @@ public final class TcpLimits implements Cloneable {
          * sixteenths, only connections without unread data receive more. At the limit, none does.
          */
         public Builder maxReceiveBytes(long value) {
-            made.maxReceiveBytes = TcpConfig.inRange("maxReceiveBytes", value, 64 << 10, 1L << 60);
+            limits.maxReceiveBytes = TcpConfig.inRange("maxReceiveBytes", value, 64 << 10, 1L << 60);
             return this;
         }
 
@@ -107,13 +107,13 @@ public final class TcpLimits implements Cloneable {
          * number of ranges. Default 512, enough if a tenth of a window of 7 MiB is lost.
          */
         public Builder maxOutOfOrderRanges(int value) {
-            made.maxOutOfOrderRanges = (int) TcpConfig.inRange("maxOutOfOrderRanges", value, 4, 65_536);
+            limits.maxOutOfOrderRanges = (int) TcpConfig.inRange("maxOutOfOrderRanges", value, 4, 65_536);
             return this;
         }
 
         /** Builds the limits. */
         public TcpLimits build() {
-            return made.copy();
+            return limits.copy();
         }
     }
 }

@@ -20,7 +20,7 @@ public final class TcpListener {
     /** Connections in SYN_RECEIVED that have moved to other engines. */
     final AtomicInteger halfOpenOtherLoops = new AtomicInteger();
     /** Half-open connections already delivered to the user, on any engine; at most {@link #maxFastOpens}. */
-    final FastOpenSlots fastOpens = new FastOpenSlots();
+    final FastOpenSlots fastOpenSlots = new FastOpenSlots();
     int maxFastOpens;
     /** MSS limit for accepted connections, see {@link #maxSegment}; 0: derived from the MTU. */
     int maxSegmentBytes;
@@ -71,11 +71,11 @@ public final class TcpListener {
 
     /** Returns whether another connection may be accepted on its SYN. */
     boolean hasFastOpenSlot(long now) {
-        return fastOpens.isFree(maxFastOpens, now);
+        return fastOpenSlots.hasFree(maxFastOpens, now);
     }
 
     /** Records that a half-open connection moves to another engine or back. It still counts in the backlog. */
-    void halfOpenMoves(boolean away) {
+    void onHalfOpenMoved(boolean away) {
         halfOpen += away ? -1 : 1;
         halfOpenOtherLoops.addAndGet(away ? 1 : -1);
     }
@@ -83,19 +83,19 @@ public final class TcpListener {
     /** Records that a handshake is complete. Called on the thread of the connection's engine. */
     void handshakeCompleted(TcpConnection c) {
         removeHalfOpen(c);
-        if (c.is(Tcb.EARLY)) {
-            fastOpens.release();
+        if (c.is(Tcb.ACCEPTED_EARLY)) {
+            fastOpenSlots.release();
         }
     }
 
     /** Records that a connection ended during the handshake. Called on the thread of the connection's engine. */
-    void halfOpenEnded(TcpConnection c, boolean reset, long now) {
+    void onHalfOpenEnded(TcpConnection c, boolean reset, long now) {
         removeHalfOpen(c);
-        if (c.is(Tcb.EARLY)) {
+        if (c.is(Tcb.ACCEPTED_EARLY)) {
             if (reset) {
-                fastOpens.releaseLater(now);
+                fastOpenSlots.releaseLater(now);
             } else {
-                fastOpens.release();
+                fastOpenSlots.release();
             }
         }
     }

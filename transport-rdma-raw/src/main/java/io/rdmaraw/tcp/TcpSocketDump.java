@@ -20,7 +20,7 @@ public record TcpSocketDump(List<TcpListener> listeners, Map<TcpState, Integer> 
     static TcpSocketDump of(ListenerTable listeners, ConnectionTable connections, int maxExamined, int maxReturned) {
         Map<TcpState, Integer> byState = new EnumMap<>(TcpState.class);
         PriorityQueue<TcpConnection> busiest = new PriorityQueue<>(BY_BYTES);
-        connections.first(maxExamined, c -> {
+        connections.forEachUpTo(maxExamined, c -> {
             byState.merge(c.state, 1, Integer::sum);
             busiest.add(c);
             if (busiest.size() > maxReturned) {

@@ -18,7 +18,7 @@ public enum TcpState {
     TIME_WAIT;
 
     /** Returns whether both ends know the other's initial sequence number. */
-    boolean synchronizedState() {
+    boolean isSynchronized() {
         return ordinal() >= ESTABLISHED.ordinal();
     }
 

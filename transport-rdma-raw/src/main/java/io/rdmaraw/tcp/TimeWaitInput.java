@@ -34,7 +34,7 @@ final class TimeWaitInput {
             return false;
         }
         if ((s.flags & (TcpFlags.SYN | TcpFlags.FIN | TcpFlags.ACK)) == TcpFlags.SYN
-                && mayReuse(table, record, s, rcvNxt) && engine.listensTo(s)) {
+                && mayReuse(table, record, s, rcvNxt) && engine.hasListener(s)) {
             engine.timeWaitIsn = table.sndNxt(record) + ISN_DISTANCE;
             engine.counters.timeWaitReuses++;
             table.remove(record);
@@ -94,7 +94,7 @@ final class TimeWaitInput {
         if (out == null) {
             return;
         }
-        ReplyQueue.answer(s, out, table.mark(record));
+        ReplyQueue.addressReply(s, out, table.mark(record));
         out.seq = table.sndNxt(record);
         out.ack = table.rcvNxt(record);
         out.flags = TcpFlags.ACK;

@@ -29,9 +29,9 @@ final class TimeWaitTable {
     /** TS.Recent and the offset of our timestamp clock. */
     private static final int TIMES = 6;
     private static final int EXPIRY = 7;
-    private static final int FORGOTTEN_AT_ONCE = 16;
+    private static final int MAX_REMOVED_AT_ONCE = 16;
     /** When the table is full, at most 1/64 of it is removed at once. */
-    private static final int FORGOTTEN_SHARE = 64;
+    private static final int REMOVED_SHARE = 64;
     /** Initial age of the last answer in ticks, longer than any interval between answers and far from overflow. */
     private static final int LONG_AGO = 1 << 20;
 
@@ -41,16 +41,16 @@ final class TimeWaitTable {
     private long[] slab = new long[INITIAL_CAPACITY * WORDS];
     private int[] hashes = new int[INITIAL_CAPACITY];
     /** Next record in the queue, or next free record. */
-    private int[] following = new int[INITIAL_CAPACITY];
-    private int[] preceding = new int[INITIAL_CAPACITY];
+    private int[] next = new int[INITIAL_CAPACITY];
+    private int[] previous = new int[INITIAL_CAPACITY];
     /** Time of the last answer to a segment without data, in units of 2^20 ns. */
-    private int[] answered = new int[INITIAL_CAPACITY];
+    private int[] lastAnswerTicks = new int[INITIAL_CAPACITY];
     /** SO_MARK of each record; null until a record has one. */
     private int[] marks;
     /** Hash in the upper half, record number in the lower half; {@link #FREE} if the entry is free. */
-    private long[] index = new long[2 * INITIAL_CAPACITY];
+    private long[] table = new long[2 * INITIAL_CAPACITY];
     /** Positions in the hash table of the records being removed. */
-    private final int[] places = new int[FORGOTTEN_AT_ONCE];
+    private final int[] buckets = new int[MAX_REMOVED_AT_ONCE];
     private int used;
     private int free = NONE;
     private int size;
@@ -61,7 +61,7 @@ final class TimeWaitTable {
         this.maxSize = maxSize;
         this.durationNanos = durationNanos;
         this.counters = counters;
-        Arrays.fill(index, FREE);
+        Arrays.fill(table, FREE);
     }
 
     int size() {
@@ -73,9 +73,9 @@ final class TimeWaitTable {
             return;
         }
         if (size >= maxSize) {
-            int count = Math.clamp(maxSize / FORGOTTEN_SHARE, 1, places.length);
+            int count = Math.clamp(maxSize / REMOVED_SHARE, 1, buckets.length);
             counters.timeWaitOverflows += count;
-            forget(count);
+            removeOldest(count);
         }
         int record = allocate();
         int at = record * WORDS;
@@ -90,7 +90,7 @@ final class TimeWaitTable {
         slab[at + TIMES] = (long) c.tsRecent << 32 | c.timestampOffset & 0xFFFF_FFFFL;
         slab[at + EXPIRY] = now + durationNanos;
         hashes[record] = c.hash;
-        answered[record] = ticks(now) - LONG_AGO;
+        lastAnswerTicks[record] = ticks(now) - LONG_AGO;
         if (marks != null || c.mark() != 0) {
             mark(record, c.mark());
         }
@@ -103,18 +103,18 @@ final class TimeWaitTable {
      * Removes the first records of the queue. Finding the hash table entry of each record is a cache miss. All
      * entries are looked up first, so that the CPU can overlap these misses.
      *
-     * @param count at most the length of {@link #places}
+     * @param count at most the length of {@link #buckets}
      */
-    private void forget(int count) {
+    private void removeOldest(int count) {
         int record = first;
         for (int i = 0; i < count; i++) {
-            places[i] = bucketOf(record);
-            record = following[record];
+            buckets[i] = bucketOf(record);
+            record = next[record];
         }
         for (int i = 0; i < count; i++) {
-            int place = places[i];
+            int bucket = buckets[i];
             // Closing the gaps of the previous records may have moved the entry.
-            unlink((int) index[place] == first ? place : bucketOf(first));
+            unlink((int) table[bucket] == first ? bucket : bucketOf(first));
             release(first);
         }
     }
@@ -122,19 +122,19 @@ final class TimeWaitTable {
     private int allocate() {
         if (free != NONE) {
             int record = free;
-            free = following[record];
+            free = next[record];
             return record;
         }
-        if (used == following.length) {
+        if (used == next.length) {
             int capacity = used * 2;
             slab = Arrays.copyOf(slab, capacity * WORDS);
             hashes = Arrays.copyOf(hashes, capacity);
-            following = Arrays.copyOf(following, capacity);
-            preceding = Arrays.copyOf(preceding, capacity);
-            answered = Arrays.copyOf(answered, capacity);
+            next = Arrays.copyOf(next, capacity);
+            previous = Arrays.copyOf(previous, capacity);
+            lastAnswerTicks = Arrays.copyOf(lastAnswerTicks, capacity);
             marks = marks == null ? null : Arrays.copyOf(marks, capacity);
-            index = new long[2 * capacity];
-            Arrays.fill(index, FREE);
+            table = new long[2 * capacity];
+            Arrays.fill(table, FREE);
             // No record is free here, so all are inserted again.
             for (int record = 0; record < used; record++) {
                 link(record);
@@ -145,29 +145,29 @@ final class TimeWaitTable {
 
     private void mark(int record, int mark) {
         if (marks == null) {
-            marks = new int[following.length];
+            marks = new int[next.length];
         }
         marks[record] = mark;
     }
 
     private void append(int record) {
-        following[record] = NONE;
-        preceding[record] = last;
+        next[record] = NONE;
+        previous[record] = last;
         if (last == NONE) {
             first = record;
         } else {
-            following[last] = record;
+            next[last] = record;
         }
         last = record;
     }
 
     private void link(int record) {
-        int mask = index.length - 1;
+        int mask = table.length - 1;
         int i = hashes[record] & mask;
-        while (index[i] != FREE) {
+        while (table[i] != FREE) {
             i = i + 1 & mask;
         }
-        index[i] = (long) hashes[record] << 32 | record;
+        table[i] = (long) hashes[record] << 32 | record;
     }
 
     private static int hashOf(long entry) {
@@ -185,12 +185,12 @@ final class TimeWaitTable {
         if (size == 0) {
             return NONE;
         }
-        int mask = index.length - 1;
-        for (int i = hash & mask; index[i] != FREE; i = i + 1 & mask) {
-            if (hashOf(index[i]) != hash) {
+        int mask = table.length - 1;
+        for (int i = hash & mask; table[i] != FREE; i = i + 1 & mask) {
+            if (hashOf(table[i]) != hash) {
                 continue;
             }
-            int record = (int) index[i];
+            int record = (int) table[i];
             int at = record * WORDS;
             if (slab[at + REMOTE_LOW] == remoteLow && slab[at + LOCAL_LOW] == localLow
                     && slab[at + PORTS] >>> 32 == ((long) localPort << 16 | remotePort)
@@ -236,10 +236,10 @@ final class TimeWaitTable {
 
     /** Returns whether a segment may be answered now, given the minimum interval. If so, records the answer. */
     boolean mayAnswer(int record, long now, long intervalNanos) {
-        if (ticks(now) - answered[record] < ticks(intervalNanos)) {
+        if (ticks(now) - lastAnswerTicks[record] < ticks(intervalNanos)) {
             return false;
         }
-        answered[record] = ticks(now);
+        lastAnswerTicks[record] = ticks(now);
         return true;
     }
 
@@ -261,61 +261,61 @@ final class TimeWaitTable {
 
     private void release(int record) {
         dequeue(record);
-        following[record] = free;
+        next[record] = free;
         free = record;
         size--;
     }
 
     private void dequeue(int record) {
-        int before = preceding[record];
-        int after = following[record];
+        int before = previous[record];
+        int after = next[record];
         if (before == NONE) {
             first = after;
         } else {
-            following[before] = after;
+            next[before] = after;
         }
         if (after == NONE) {
             last = before;
         } else {
-            preceding[after] = before;
+            previous[after] = before;
         }
     }
 
     private int bucketOf(int record) {
-        int mask = index.length - 1;
-        int place = hashes[record] & mask;
-        while ((int) index[place] != record) {
-            place = place + 1 & mask;
+        int mask = table.length - 1;
+        int bucket = hashes[record] & mask;
+        while ((int) table[bucket] != record) {
+            bucket = bucket + 1 & mask;
         }
-        return place;
+        return bucket;
     }
 
-    private void unlink(int place) {
-        int mask = index.length - 1;
-        int gap = place;
-        for (int j = gap + 1 & mask; index[j] != FREE; j = j + 1 & mask) {
-            if ((j - (hashOf(index[j]) & mask) & mask) >= (j - gap & mask)) {
-                index[gap] = index[j];
+    private void unlink(int bucket) {
+        int mask = table.length - 1;
+        int gap = bucket;
+        for (int j = gap + 1 & mask; table[j] != FREE; j = j + 1 & mask) {
+            if ((j - (hashOf(table[j]) & mask) & mask) >= (j - gap & mask)) {
+                table[gap] = table[j];
                 gap = j;
             }
         }
-        index[gap] = FREE;
+        table[gap] = FREE;
     }
 
     /** Removes the records that have expired. */
     void expire(long now) {
-        int due = due(now);
+        int due = expiredCount(now);
         while (due > 0) {
-            forget(due);
-            due = due(now);
+            removeOldest(due);
+            due = expiredCount(now);
         }
     }
 
     /** Returns how many records at the head of the queue have expired, at most the number removed at once. */
-    private int due(long now) {
+    private int expiredCount(long now) {
         int count = 0;
-        for (int record = first; count < places.length && record != NONE
-                && slab[record * WORDS + EXPIRY] <= now; record = following[record]) {
+        for (int record = first; count < buckets.length && record != NONE
+                && slab[record * WORDS + EXPIRY] <= now; record = next[record]) {
             count++;
         }
         return count;

@@ -33,7 +33,7 @@ final class TimerWheel {
         if (c.wheelSlot >= 0) {
             unlink(c);
         }
-        file(c);
+        insert(c);
     }
 
     void cancel(TcpConnection c) {
@@ -43,7 +43,7 @@ final class TimerWheel {
         c.wheelDeadlineNanos = Tcb.NEVER;
     }
 
-    private void file(TcpConnection c) {
+    private void insert(TcpConnection c) {
         c.wheelDeadlineNanos = c.deadlineNanos;
         long tick = Math.max((c.deadlineNanos + (1L << TICK_SHIFT) - 1) >> TICK_SHIFT, currentTick + 1);
         // A deadline beyond the horizon (2 years) is filed in the last slot and filed again from there.
@@ -168,7 +168,7 @@ final class TimerWheel {
         }
         long tick = (c.deadlineNanos + (1L << TICK_SHIFT) - 1) >> TICK_SHIFT;
         if (tick > currentTick) {
-            file(c);
+            insert(c);
             return;
         }
         // The connection is due at the current tick: file it in the slot that advance() examines next.

@@ -37,7 +37,7 @@ public final class DatagramEndpoint {
     private final DatagramOwner owner;
     private final DatagramMemberships memberships = new DatagramMemberships();
     private final DatagramReceiver receiver;
-    private final KernelSocket kernel;
+    private final KernelSocket kernelSocket;
     private final Runnable onHostChange = this::hostChanged;
     /** Changes of multicast groups that the user requested before the channel was bound. */
     private final List<GroupChange> changesBeforeBind = new ArrayList<>(0);
@@ -71,7 +71,7 @@ public final class DatagramEndpoint {
         this.sink = sink;
         this.owner = owner;
         receiver = new DatagramReceiver(this, sink, memberships);
-        kernel = new KernelSocket(new KernelSide(), ipv4Only);
+        kernelSocket = new KernelSocket(new KernelReceiver(), ipv4Only);
     }
 
     DatagramChannel channel() {
@@ -129,7 +129,7 @@ public final class DatagramEndpoint {
         ipContext = context;
         queues = queuesOfLoop;
         receiver.moveTo(context);
-        kernel.joinLoop(context, descriptors);
+        kernelSocket.joinLoop(context, descriptors);
         if (channel.localAddress() != null) {
             attachQueue();
         }
@@ -138,7 +138,7 @@ public final class DatagramEndpoint {
     /** Detaches the endpoint from its loop; the port stays bound. */
     public void detach() {
         detachQueue();
-        kernel.leaveLoop();
+        kernelSocket.leaveLoop();
     }
 
     private void attachQueue() throws IOException {
@@ -167,14 +167,14 @@ public final class DatagramEndpoint {
 
     /** Sets the network of the port. Must be called once, before {@link #bind}. */
     public void setNetwork(DatagramNetwork chosen) {
-        sender = new DatagramSender(this, chosen, kernel, sink, receiver);
-        rules = new DatagramFlowRules(chosen, memberships, receiver, counters, QueueSide::new);
+        sender = new DatagramSender(this, chosen, kernelSocket, sink, receiver);
+        rules = new DatagramFlowRules(chosen, memberships, receiver, counters, QueueReceiver::new);
         network = chosen;
     }
 
     /** Returns the kernel socket on the same port. */
     public KernelSocket kernelSocket() {
-        return kernel;
+        return kernelSocket;
     }
 
     /** Returns the endpoint as a port of a userspace host. */
@@ -287,7 +287,7 @@ public final class DatagramEndpoint {
         while (room && queue != null && !in.isEmpty()) {
             room = sender.sendBurst(in);
         }
-        if (!in.isEmpty() && queue != null && !kernel.isFull()) {
+        if (!in.isEmpty() && queue != null && !kernelSocket.isFull()) {
             rules.awaitRoom();
         }
     }
@@ -308,7 +308,7 @@ public final class DatagramEndpoint {
     }
 
     /** Connects the endpoint to its queue. Each set of flow rules has its own instance. */
-    private final class QueueSide implements FrameReceiver {
+    private final class QueueReceiver implements FrameReceiver {
         @Override
         public String id() {
             return channel.id().asShortText();
@@ -362,7 +362,7 @@ public final class DatagramEndpoint {
     }
 
     /** Receives datagrams and errors of the kernel socket on the same port. */
-    private final class KernelSide implements KernelSocket.Receiver {
+    private final class KernelReceiver implements KernelSocket.Receiver {
         @Override
         public void receiveFromKernel(ByteBuf content, InetSocketAddress from) {
             receiver.receiveFromKernel(content, from);

@@ -30,43 +30,43 @@ final class DatagramFlowRules {
     private final DatagramMemberships memberships;
     private final DatagramReceiver receiver;
     private final DatagramCounters counters;
-    private final Supplier<FrameReceiver> newSide;
-    private DeviceQueue port;
+    private final Supplier<FrameReceiver> newFrameReceiver;
+    private DeviceQueue deviceQueue;
     /**
      * Receiver of the current rules. Replaced when rules change, so that the new rules are active before the old ones
      * are removed.
      */
-    private FrameReceiver side;
-    private Rules steeredBy;
+    private FrameReceiver frameReceiver;
+    private Rules installedRules;
     private boolean waitingForRoom;
 
     /**
      * Creates the rules of a channel. No rule is active yet.
      *
-     * @param newSide creates the receiver for a set of rules
+     * @param newFrameReceiver creates the receiver for a set of rules
      */
     DatagramFlowRules(DatagramNetwork network, DatagramMemberships memberships, DatagramReceiver receiver,
-                     DatagramCounters counters, Supplier<FrameReceiver> newSide) {
+                     DatagramCounters counters, Supplier<FrameReceiver> newFrameReceiver) {
         this.network = network;
         this.memberships = memberships;
         this.receiver = receiver;
         this.counters = counters;
-        this.newSide = newSide;
+        this.newFrameReceiver = newFrameReceiver;
     }
 
     /** Steers datagrams to a queue. */
     void join(DeviceQueue queue) {
-        port = queue;
+        deviceQueue = queue;
         steer();
     }
 
     /** Removes all rules. Has no effect if there are none. */
     void leave() {
-        if (port != null && side != null) {
-            port.detach(side);
+        if (deviceQueue != null && frameReceiver != null) {
+            deviceQueue.detach(frameReceiver);
         }
-        port = null;
-        side = null;
+        deviceQueue = null;
+        frameReceiver = null;
         waitingForRoom = false;
     }
 
@@ -80,7 +80,7 @@ final class DatagramFlowRules {
 
     /** Updates the rules after a MAC or IP address of the host has changed. */
     void hostChanged() {
-        if (side == null || steeredBy.equals(rules())) {
+        if (frameReceiver == null || installedRules.equals(rules())) {
             return;
         }
         try {
@@ -93,14 +93,14 @@ final class DatagramFlowRules {
 
     /** Replaces the active rules with the rules that the channel needs now. */
     void steer() {
-        if (port == null) {
+        if (deviceQueue == null) {
             return;
         }
         Rules rules = rules();
-        FrameReceiver before = side;
-        FrameReceiver after = newSide.get();
+        FrameReceiver before = frameReceiver;
+        FrameReceiver after = newFrameReceiver.get();
         try {
-            port.attach(after, rules.own(), rules.rss());
+            deviceQueue.attach(after, rules.own(), rules.rss());
             counters.coarselySteered = false;
         } catch (VerbsException e) {
             if (!isTableFull(e)) {
@@ -108,13 +108,13 @@ final class DatagramFlowRules {
             }
             steerCoarsely(after, e);
         }
-        side = after;
-        steeredBy = rules;
+        frameReceiver = after;
+        installedRules = rules;
         if (before != null) {
-            port.detach(before);
+            deviceQueue.detach(before);
         }
         if (waitingForRoom) {
-            port.awaitRoom(after);
+            deviceQueue.awaitRoom(after);
         }
     }
 
@@ -131,12 +131,12 @@ final class DatagramFlowRules {
                 network.deviceName(), receiver.local(), cause.getMessage());
         counters.coarselySteered = true;
         try {
-            port.attach(coarse, network.coarseFlows());
+            deviceQueue.attach(coarse, network.coarseFlows());
         } catch (VerbsException e) {
             if (!network.isKernelServed()) {
                 throw e;
             }
-            port.attach(coarse, List.of());
+            deviceQueue.attach(coarse, List.of());
         }
     }
 
@@ -144,7 +144,7 @@ final class DatagramFlowRules {
     void awaitRoom() {
         if (!waitingForRoom) {
             waitingForRoom = true;
-            port.awaitRoom(side);
+            deviceQueue.awaitRoom(frameReceiver);
         }
     }
 

@@ -14,7 +14,7 @@ public interface DatagramOwner {
     void sendQueueHasRoom();
 
     /** Returns the exception for a frame that the device rejected with this errno. */
-    IOException sendRefused(int errno);
+    IOException sendFailure(int errno);
 
     /** Returns the channel's counters. */
     RdmaRawMetered statistics();

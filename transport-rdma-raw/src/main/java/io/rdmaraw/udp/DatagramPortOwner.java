@@ -18,7 +18,7 @@ import java.util.concurrent.RejectedExecutionException;
  * queued. If the channel has moved since, the call is passed on to its new loop.
  */
 final class DatagramPortOwner implements PortOwner {
-    private static final Executor REFUSING = task -> {
+    private static final Executor REJECTING = task -> {
         throw new RejectedExecutionException("the channel is on no loop");
     };
 
@@ -36,13 +36,13 @@ final class DatagramPortOwner implements PortOwner {
 
     @Override
     public Executor loop() {
-        return channel.isRegistered() ? channel.eventLoop() : REFUSING;
+        return channel.isRegistered() ? channel.eventLoop() : REJECTING;
     }
 
     /**
      * Runs an action on the channel's new loop. Runs {@code dropped} instead if the channel is closed or on no loop.
      */
-    private void passOn(Runnable action, Runnable dropped) {
+    private void forward(Runnable action, Runnable dropped) {
         if (!channel.isOpen() || channel.eventLoop().inEventLoop()) {
             dropped.run();
         } else {
@@ -57,7 +57,7 @@ final class DatagramPortOwner implements PortOwner {
     @Override
     public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
         if (!isHere()) {
-            passOn(() -> receiveUnsteered(frame, checksumVerified), frame::release);
+            forward(() -> receiveUnsteered(frame, checksumVerified), frame::release);
             return;
         }
         if (EthernetHeader.isGroup(EthernetHeader.destination(BufferAddress.of(frame)))
@@ -75,7 +75,7 @@ final class DatagramPortOwner implements PortOwner {
     @Override
     public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
         if (!isHere()) {
-            passOn(() -> receiveReassembled(packet, source, destination), packet::release);
+            forward(() -> receiveReassembled(packet, source, destination), packet::release);
         } else if (receiver.receiveReassembled(packet, source, destination)) {
             sink.endBurst();
         }
@@ -84,7 +84,7 @@ final class DatagramPortOwner implements PortOwner {
     @Override
     public void icmpError(IcmpError error) {
         if (!isHere()) {
-            passOn(() -> icmpError(error), () -> { });
+            forward(() -> icmpError(error), () -> { });
         } else if (error.kind() == IcmpErrorKind.PACKET_TOO_BIG && error.nextHopMtuBytes() > 0) {
             endpoint.pathTooBig(error.destination(), error.nextHopMtuBytes());
         } else {

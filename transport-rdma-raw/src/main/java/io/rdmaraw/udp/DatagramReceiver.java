@@ -36,11 +36,11 @@ final class DatagramReceiver {
     private final DatagramCounters counters;
     private final DatagramSink sink;
     private final DatagramMemberships memberships;
-    private IpContext loop;
+    private IpContext ipContext;
     private PacketReassembly fragments;
     /** Parser of reassembled datagrams. Separate, because they are not counted as received frames. */
-    private final FrameParser wholeParser = new FrameParser(new ParseCounters());
-    private final ParsedFrame whole = new ParsedFrame();
+    private final FrameParser reassembledParser = new FrameParser(new ParseCounters());
+    private final ParsedFrame reassembled = new ParsedFrame();
     private InetSocketAddress local;
     private IpAddress localAddress;
     private boolean localAny;
@@ -57,8 +57,8 @@ final class DatagramReceiver {
     }
 
     /** Sets the loop that the channel has joined. */
-    void moveTo(IpContext newLoop) {
-        loop = newLoop;
+    void moveTo(IpContext newContext) {
+        ipContext = newContext;
     }
 
     /** Sets the addresses against which datagrams are checked. */
@@ -97,7 +97,7 @@ final class DatagramReceiver {
         int bytes = 0;
         while (next < end && sink.firesImmediately() && config.isAutoRead() && endpoint.queue() == queue
                 && isUdp(burst, next)) {
-            UdpIpv4HeaderCodec udp = loop.udp();
+            UdpIpv4HeaderCodec udp = ipContext.udp();
             ByteBuf frame = burst.takeFrame(next++);
             if (isMartian(0, udp.sourceLow())) {
                 frame.release();
@@ -121,13 +121,13 @@ final class DatagramReceiver {
 
     private boolean isUdp(ReceiveBurst burst, int index) {
         long address = burst.checksumVerified(index) ? burst.slotAddress(index) : 0;
-        return address != 0 && loop.parseVerifiedUdp(address, burst.lengthBytes(index));
+        return address != 0 && ipContext.parseVerifiedUdp(address, burst.lengthBytes(index));
     }
 
     /** Receives a frame and takes over its reference. Returns true for the first datagram of a burst. */
     boolean receive(ByteBuf frame, boolean checksumVerified) {
-        ParseVerdict verdict = loop.parse(frame, checksumVerified);
-        ParsedFrame parsed = loop.parsed();
+        ParseVerdict verdict = ipContext.parse(frame, checksumVerified);
+        ParsedFrame parsed = ipContext.parsed();
         if (verdict == ParseVerdict.UDP) {
             return receiveUdp(frame, parsed);
         }
@@ -141,7 +141,7 @@ final class DatagramReceiver {
             } else if (verdict.isAccepted()) {
                 counters.droppedNotForChannel++;
             } else {
-                countRefused(verdict);
+                countRejected(verdict);
             }
         } finally {
             frame.release();
@@ -149,7 +149,7 @@ final class DatagramReceiver {
         return first;
     }
 
-    private void countRefused(ParseVerdict verdict) {
+    private void countRejected(ParseVerdict verdict) {
         switch (verdict) {
             case UDP_BAD_CHECKSUM -> counters.droppedBadChecksum++;
             case MARTIAN -> counters.droppedMartians++;
@@ -186,7 +186,7 @@ final class DatagramReceiver {
     }
 
     private InetSocketAddress address(long high, long low, int port) {
-        return loop.addresses().get(high, low, port, endpoint.network().scopeId());
+        return ipContext.addresses().get(high, low, port, endpoint.network().scopeId());
     }
 
     private InetSocketAddress recipient(long destinationHigh, long destinationLow) {
@@ -231,12 +231,13 @@ final class DatagramReceiver {
         if (frame == null) {
             return false;
         }
-        if (wholeParser.parse(BufferAddress.of(frame), frame.readableBytes(), false, whole) != ParseVerdict.UDP) {
+        if (reassembledParser.parse(BufferAddress.of(frame), frame.readableBytes(), false,
+                reassembled) != ParseVerdict.UDP) {
             fragments.rejectLast();
             frame.release();
             return false;
         }
-        return receiveUdp(frame, whole);
+        return receiveUdp(frame, reassembled);
     }
 
     /** Receives a datagram that was reassembled elsewhere and starts with its UDP header. Takes over its reference. */
@@ -268,7 +269,7 @@ final class DatagramReceiver {
 
     private boolean quotesLocalPort(ParsedFrame error) {
         ParsedFrame quote = new ParsedFrame();
-        return loop.parseQuote(error, quote) == ParseVerdict.UDP && quote.sourcePort() == local.getPort()
+        return ipContext.parseQuote(error, quote) == ParseVerdict.UDP && quote.sourcePort() == local.getPort()
                 && quote.destinationPort() == remotePort
                 && IpAddress.destinationOf(quote).equals(remoteAddress)
                 && IpAddress.sourceOf(quote).equals(localAddress);
@@ -286,13 +287,13 @@ final class DatagramReceiver {
         }
         String peer = remoteAddress + " port " + remotePort;
         switch (kind) {
-            case PORT_UNREACHABLE -> sink.error(
+            case PORT_UNREACHABLE -> sink.storeError(
                     new PortUnreachableException("port " + remotePort + " at " + remoteAddress + " is closed"));
-            case PROHIBITED -> sink.error(
+            case PROHIBITED -> sink.storeError(
                     new NoRouteToHostException("No route to host: a filter rejects datagrams to " + peer));
-            case PROTOCOL_UNREACHABLE -> sink.error(
+            case PROTOCOL_UNREACHABLE -> sink.storeError(
                     new SocketException("Protocol not available: the host of " + peer + " has no UDP"));
-            case PARAMETER_PROBLEM -> sink.error(
+            case PARAMETER_PROBLEM -> sink.storeError(
                     new SocketException("Protocol error: a header of a datagram to " + peer + " was rejected"));
             case HOST_UNREACHABLE, TIME_EXCEEDED, PACKET_TOO_BIG -> { }
         }

@@ -4,7 +4,7 @@ import io.netty.channel.unix.SegmentedDatagramPacket;
 
 /** Support for Netty's packets of several datagrams in one buffer. Their class is in an optional jar. */
 final class DatagramSegments {
-    private static final boolean KNOWN = isClassThere();
+    private static final boolean AVAILABLE = isClassThere();
 
     private DatagramSegments() {
     }
@@ -21,7 +21,7 @@ final class DatagramSegments {
 
     /** Returns the size of all datagrams except the last, or 0 if the message is a single datagram. */
     static int segmentBytes(Object msg) {
-        return KNOWN ? Known.segmentBytes(msg) : 0;
+        return AVAILABLE ? Known.segmentBytes(msg) : 0;
     }
 
     private static final class Known {

@@ -31,7 +31,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private final DatagramSink sink;
     private final DatagramReceiver receiver;
     private final DatagramNetwork network;
-    private final KernelSocket kernel;
+    private final KernelSocket kernelSocket;
     /**
      * Paths resolved on the current loop. Replaced when the channel moves, because a path refreshes neighbors of its
      * own loop.
@@ -49,11 +49,11 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     /** Whether the content of the oldest message had no other references when its first segment was sent. */
     private boolean exclusive;
 
-    DatagramSender(DatagramEndpoint endpoint, DatagramNetwork network, KernelSocket kernel, DatagramSink sink,
+    DatagramSender(DatagramEndpoint endpoint, DatagramNetwork network, KernelSocket kernelSocket, DatagramSink sink,
                    DatagramReceiver receiver) {
         this.endpoint = endpoint;
         this.network = network;
-        this.kernel = kernel;
+        this.kernelSocket = kernelSocket;
         this.sink = sink;
         this.receiver = receiver;
         channel = endpoint.channel();
@@ -61,8 +61,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     /** Sets the queue by which the channel sends. */
-    void moveTo(DeviceQueue port) {
-        writer = new DatagramWriter(port.queue(), port.limits().mtuBytes(), endpoint.settings());
+    void moveTo(DeviceQueue deviceQueue) {
+        writer = new DatagramWriter(deviceQueue.frameQueue(), deviceQueue.limits().mtuBytes(), endpoint.settings());
         paths = new PathCache();
     }
 
@@ -80,7 +80,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             throw new IllegalStateException(e);
         }
         if (frames > 0) {
-            noteRefused(writer.queue().post(), writer.queue().refusalErrno());
+            recordRejected(writer.queue().post(), writer.queue().refusalErrno());
         }
         int done = finished;
         for (int i = 0; i < done; i++) {
@@ -101,9 +101,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         return done > 0 || frames > 0 || writer.queue().reclaim() > 0;
     }
 
-    private void noteRefused(long refused, int errno) {
-        for (long rest = refused; rest != 0; rest &= rest - 1) {
-            failures[messageOfFrame[Long.numberOfTrailingZeros(rest)]] = endpoint.owner().sendRefused(errno);
+    private void recordRejected(long rejected, int errno) {
+        for (long rest = rejected; rest != 0; rest &= rest - 1) {
+            failures[messageOfFrame[Long.numberOfTrailingZeros(rest)]] = endpoint.owner().sendFailure(errno);
         }
     }
 
@@ -113,7 +113,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             return false;
         }
         finishedMessages[finished] = msg;
-        IOException error = sentBytes == 0 ? sink.takeError() : null;
+        IOException error = sentBytes == 0 ? sink.pollError() : null;
         if (error != null) {
             return finish(error);
         }
@@ -178,8 +178,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             case KERNEL -> {
                 // Before sending: the reply may arrive before the next statement.
                 counters.sentToKernel++;
-                Throwable failure = kernel.send(content, index, lengthBytes, path.destination());
-                if (kernel.isFull()) {
+                Throwable failure = kernelSocket.send(content, index, lengthBytes, path.destination());
+                if (kernelSocket.isFull()) {
                     counters.sentToKernel--;
                     return false;
                 }

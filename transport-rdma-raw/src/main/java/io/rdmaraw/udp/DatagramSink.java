@@ -35,8 +35,8 @@ public interface DatagramSink {
     void endBurst();
 
     /** Stores an error for the next read or write, whichever comes first. A later error does not replace it. */
-    void error(IOException error);
+    void storeError(IOException error);
 
     /** Returns and removes the stored error; null if there is none. */
-    IOException takeError();
+    IOException pollError();
 }

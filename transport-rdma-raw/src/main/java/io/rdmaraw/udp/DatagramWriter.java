@@ -36,7 +36,7 @@ final class DatagramWriter {
      */
     private final boolean offload;
     private final DatagramSettings settings;
-    private final UdpIpv4HeaderCodec head = new UdpIpv4HeaderCodec();
+    private final UdpIpv4HeaderCodec headerCodec = new UdpIpv4HeaderCodec();
 
     DatagramWriter(FrameQueue queue, int mtuBytes, DatagramSettings settings) {
         this.queue = queue;
@@ -112,7 +112,7 @@ final class DatagramWriter {
             queue.offer(slot, Unpooled.EMPTY_BUFFER, offload);
             return;
         }
-        FrameBuf headers = queue.slots().take();
+        FrameBuf headers = queue.slots().acquire();
         writeHeaders(path, headers.memoryAddress(), lengthBytes, contentSum);
         headers.writerIndex(headerBytes(path));
         offer(headers, content, index, lengthBytes, exclusive, offload);
@@ -144,7 +144,7 @@ final class DatagramWriter {
         if (path.isIpv4()) {
             // RFC 6864: only packets that must not be fragmented may have no identification.
             boolean whole = path.isDontFragment();
-            head.write(address, path.targetMac(), path.sourceMac(), settings.trafficClass(), lengthBytes,
+            headerCodec.write(address, path.targetMac(), path.sourceMac(), settings.trafficClass(), lengthBytes,
                     whole ? 0 : path.nextIdentification(), whole ? Ipv4Header.DONT_FRAGMENT : 0, timeToLive(path),
                     path.source().ipv4(), path.target().ipv4(), path.sourcePort(), path.targetPort());
             if (!offload) {
@@ -169,7 +169,7 @@ final class DatagramWriter {
         for (int offset = 0; offset < udpBytes; offset += fragmentBytes) {
             int bytes = Math.min(fragmentBytes, udpBytes - offset);
             boolean more = offset + bytes < udpBytes;
-            FrameBuf headers = queue.slots().take();
+            FrameBuf headers = queue.slots().acquire();
             long address = headers.memoryAddress();
             int headerBytes = writeFragmentHeaders(path, address, offset, bytes, more, id);
             int udpHeaderBytes = 0;

@@ -19,12 +19,12 @@ public final class FlowLabels {
     /**
      * Returns the label of a flow, 1 to 2^20 - 1. The value 0 means no label.
      *
-     * @param before the previous label of the flow, to obtain a different one; 0 if there was none
+     * @param previousLabel the previous label of the flow, to obtain a different one; 0 if there was none
      */
     public int of(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort,
-                  int before) {
+                  int previousLabel) {
         long mixed = hash.hash(sourceHigh, sourceLow, targetHigh, targetLow, SipHash.ports(sourcePort, targetPort),
-                DOMAIN | (long) before << Integer.SIZE);
+                DOMAIN | (long) previousLabel << Integer.SIZE);
         return (int) Long.remainderUnsigned(mixed, (1 << BITS) - 1) + 1;
     }
 }

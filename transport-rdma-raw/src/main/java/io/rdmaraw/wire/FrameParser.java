@@ -40,7 +40,7 @@ public final class FrameParser {
      */
     public ParseVerdict parse(long address, int lengthBytes, boolean checksumsVerified, ParsedFrame out) {
         out.reset(address, lengthBytes);
-        return admitted(parseEthernet(address, lengthBytes, checksumsVerified, out), out);
+        return checkOrigin(parseEthernet(address, lengthBytes, checksumsVerified, out), out);
     }
 
     /**
@@ -67,8 +67,8 @@ public final class FrameParser {
      * @return the payload length if the frame continues the run; it is then counted as TCP. If 0, call
      *     {@link #parse}
      */
-    public int parseContinuation(GroAggregator run, long address, int lengthBytes) {
-        int payloadBytes = run.take(address, lengthBytes);
+    public int parseContinuation(GroAggregator gro, long address, int lengthBytes) {
+        int payloadBytes = gro.merge(address, lengthBytes);
         if (payloadBytes > 0) {
             counters.count(ParseVerdict.TCP);
         }
@@ -83,7 +83,7 @@ public final class FrameParser {
         }
         boolean version6 = Ipv6Header.version(address) == 6;
         out.etherType = version6 ? EtherType.IPV6 : EtherType.IPV4;
-        return admitted(version6 ? Ipv6Parser.parse(out, checksumsVerified)
+        return checkOrigin(version6 ? Ipv6Parser.parse(out, checksumsVerified)
                 : Ipv4Parser.parse(out, checksumsVerified), out);
     }
 
@@ -119,11 +119,11 @@ public final class FrameParser {
      * Counts the verdict. Well-formed packets are rejected here, and only here, because of their addresses or
      * VLAN tags.
      */
-    private ParseVerdict admitted(ParseVerdict verdict, ParsedFrame out) {
+    private ParseVerdict checkOrigin(ParseVerdict verdict, ParsedFrame out) {
         if (!verdict.isAccepted()) {
             return counted(verdict);
         }
-        if (out.vlanTagCount > 0 && origin != FrameOrigin.ANYWHERE && isOfVlan(out)) {
+        if (out.vlanTagCount > 0 && origin != FrameOrigin.ANYWHERE && belongsToVlan(out)) {
             return counted(ParseVerdict.VLAN_FOREIGN);
         }
         return counted(Martians.isMartian(out, origin) ? ParseVerdict.MARTIAN : verdict);
@@ -133,7 +133,7 @@ public final class FrameParser {
      * Returns whether the frame belongs to a VLAN. A tag with identifier 0 contains only a priority (IEEE 802.1Q
      * section 9.6).
      */
-    private static boolean isOfVlan(ParsedFrame out) {
+    private static boolean belongsToVlan(ParsedFrame out) {
         return (VlanTag.identifier(out.outerTci) | VlanTag.identifier(out.innerTci)) != 0;
     }
 

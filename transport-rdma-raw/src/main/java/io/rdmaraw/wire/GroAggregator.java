@@ -26,8 +26,8 @@ public final class GroAggregator {
      * The listed offsets may differ between segments: length, identification and checksum of IPv4, and length of
      * IPv6.
      */
-    private static final byte[] IPV4_SAME = same(IPV4_TCP_OFFSET, 16, 17, 18, 19, 24, 25);
-    private static final byte[] IPV6_SAME = same(IPV6_TCP_OFFSET, 18, 19);
+    private static final byte[] IPV4_COMPARED_BITS = comparedBits(IPV4_TCP_OFFSET, 16, 17, 18, 19, 24, 25);
+    private static final byte[] IPV6_COMPARED_BITS = comparedBits(IPV6_TCP_OFFSET, 18, 19);
 
     private final long[] first = new long[READ_BYTES / Long.BYTES];
     private final long[] next = new long[first.length];
@@ -38,16 +38,16 @@ public final class GroAggregator {
     private boolean ipv4;
     private int headerBytes;
     private int segmentBytes;
-    private int sequence;
+    private int nextSequence;
     /** No frame can follow the last one. */
-    private boolean over;
-    private boolean pushed;
+    private boolean complete;
+    private boolean hasPush;
 
     /** Returns a mask with one byte per byte of the frame: the bits that must be equal. */
-    private static byte[] same(int tcpOffset, int... different) {
+    private static byte[] comparedBits(int tcpOffset, int... differingOffsets) {
         byte[] mask = new byte[READ_BYTES];
         Arrays.fill(mask, (byte) -1);
-        for (int offset : different) {
+        for (int offset : differingOffsets) {
             mask[offset] = 0;
         }
         Arrays.fill(mask, tcpOffset + SEQUENCE_OFFSET, tcpOffset + SEQUENCE_OFFSET + Integer.BYTES, (byte) 0);
@@ -73,25 +73,25 @@ public final class GroAggregator {
                 || NetworkOrder.getU8(tcp + FLAGS_OFFSET) != ACK) {
             return false;
         }
-        sequence = TcpHeader.sequence(tcp) + segmentBytes;
-        over = false;
-        pushed = false;
+        nextSequence = TcpHeader.sequence(tcp) + segmentBytes;
+        complete = false;
+        hasPush = false;
         NativeMemory.getLongs(frame.frameAddress, first);
         if (maskedHeaderBytes != headerBytes || maskedTcpOffset != tcpOffset) {
             maskedHeaderBytes = headerBytes;
             maskedTcpOffset = tcpOffset;
-            setMasks(ipv4 ? IPV4_SAME : IPV6_SAME);
+            setMasks(ipv4 ? IPV4_COMPARED_BITS : IPV6_COMPARED_BITS);
         }
         return true;
     }
 
-    private void setMasks(byte[] same) {
+    private void setMasks(byte[] comparedBits) {
         for (int word = 0; word < masks.length; word++) {
             long mask = 0;
             for (int i = 0; i < Long.BYTES; i++) {
                 int at = word * Long.BYTES + i;
                 // In the order in which words are loaded: the first byte is the lowest.
-                mask |= at < headerBytes ? (same[at] & 0xffL) << i * Byte.SIZE : 0;
+                mask |= at < headerBytes ? (comparedBits[at] & 0xffL) << i * Byte.SIZE : 0;
             }
             masks[word] = mask;
         }
@@ -108,8 +108,8 @@ public final class GroAggregator {
     }
 
     /** Returns whether the last frame has PSH set, which ends the run. */
-    public boolean isPushed() {
-        return pushed;
+    public boolean hasPush() {
+        return hasPush;
     }
 
     /**
@@ -118,9 +118,9 @@ public final class GroAggregator {
      * @param address address at which {@link #READ_BYTES} bytes are readable
      * @return the payload length; 0 if the frame does not continue the run
      */
-    int take(long address, int lengthBytes) {
+    int merge(long address, int lengthBytes) {
         int payloadBytes = lengthBytes - headerBytes;
-        if (over || payloadBytes <= 0 || payloadBytes > segmentBytes) {
+        if (complete || payloadBytes <= 0 || payloadBytes > segmentBytes) {
             return 0;
         }
         NativeMemory.getLongs(address, next);
@@ -131,12 +131,12 @@ public final class GroAggregator {
         int tcpOffset = ipv4 ? IPV4_TCP_OFFSET : IPV6_TCP_OFFSET;
         int ipLengthBytes = ipv4 ? Ipv4Header.totalLengthBytes(address + IP_OFFSET) + IP_OFFSET
                 : Ipv6Header.payloadLengthBytes(address + IP_OFFSET) + IPV6_TCP_OFFSET;
-        if (different != 0 || ipLengthBytes != lengthBytes || TcpHeader.sequence(address + tcpOffset) != sequence) {
+        if (different != 0 || ipLengthBytes != lengthBytes || TcpHeader.sequence(address + tcpOffset) != nextSequence) {
             return 0;
         }
-        sequence += payloadBytes;
-        pushed = (NetworkOrder.getU8(address + tcpOffset + FLAGS_OFFSET) & PSH) != 0;
-        over = pushed || payloadBytes < segmentBytes;
+        nextSequence += payloadBytes;
+        hasPush = (NetworkOrder.getU8(address + tcpOffset + FLAGS_OFFSET) & PSH) != 0;
+        complete = hasPush || payloadBytes < segmentBytes;
         return payloadBytes;
     }
 }

@@ -130,7 +130,7 @@ public final class GroupMessage {
      *
      * @return the length including the group
      */
-    public static int writeOlder(long message, int type, boolean ipv4) {
+    public static int writeLegacy(long message, int type, boolean ipv4) {
         NetworkOrder.putInt(message, type << 24);
         NetworkOrder.putInt(message + 4, 0);
         return ipv4 ? REPORT_HEADER_BYTES : MLD_V1_BYTES;

@@ -91,7 +91,7 @@ public final class IcmpHeader {
     }
 
     /** Converts a verified echo request into its reply in place, with an incremental update of the checksum. */
-    public static void turnIntoReply(long address, int replyType) {
+    public static void convertToReply(long address, int replyType) {
         int oldWord = NetworkOrder.getU16(address);
         int newWord = replyType << 8 | (oldWord & 0xff);
         NetworkOrder.putU16(address, newWord);

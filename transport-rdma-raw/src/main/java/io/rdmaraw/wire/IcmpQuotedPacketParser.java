@@ -11,8 +11,8 @@ final class IcmpQuotedPacketParser {
     }
 
     static ParseVerdict parse(ParsedFrame out, int ipVersion) {
-        boolean sound = ipVersion == 4 ? readIpv4(out) : readIpv6(out);
-        if (!sound) {
+        boolean valid = ipVersion == 4 ? readIpv4(out) : readIpv6(out);
+        if (!valid) {
             return ParseVerdict.QUOTE_UNUSABLE;
         }
         if (out.fragmentOffsetBytes != 0) {
@@ -63,8 +63,8 @@ final class IcmpQuotedPacketParser {
         if (available < 0 || Ipv6Header.version(address) != 6) {
             return false;
         }
-        if (Martians.isMapped(Ipv6Header.sourceHigh(address), Ipv6Header.sourceLow(address))
-                || Martians.isMapped(Ipv6Header.destinationHigh(address), Ipv6Header.destinationLow(address))) {
+        if (Martians.isIpv4Mapped(Ipv6Header.sourceHigh(address), Ipv6Header.sourceLow(address))
+                || Martians.isIpv4Mapped(Ipv6Header.destinationHigh(address), Ipv6Header.destinationLow(address))) {
             // Our packets never have such addresses, and this package would treat them as IPv4.
             return false;
         }

@@ -18,9 +18,9 @@ final class Martians {
     /** Returns whether a packet parsed as IP or ARP has such an address. */
     static boolean isMartian(ParsedFrame packet, FrameOrigin origin) {
         return switch (packet.ipVersion) {
-            case 4 -> origin != FrameOrigin.ANYWHERE && isIpv4(packet.sourceIpv4(), packet.destinationIpv4(),
+            case 4 -> origin != FrameOrigin.ANYWHERE && isMartianIpv4(packet.sourceIpv4(), packet.destinationIpv4(),
                     packet.protocol, origin == FrameOrigin.HOST);
-            case 6 -> isIpv6(packet, origin);
+            case 6 -> isMartianIpv6(packet, origin);
             default -> false;
         };
     }
@@ -31,7 +31,7 @@ final class Martians {
      *
      * @param withinHost whether loopback addresses are valid
      */
-    static boolean isIpv4(int source, int destination, int protocol, boolean withinHost) {
+    static boolean isMartianIpv4(int source, int destination, int protocol, boolean withinHost) {
         int sourceNet = source >>> 24;
         int destinationNet = destination >>> 24;
         if (source == BROADCAST || destinationNet == 0) {
@@ -52,12 +52,12 @@ final class Martians {
                 || protocol == IpProtocol.IGMP);
     }
 
-    private static boolean isIpv6(ParsedFrame packet, FrameOrigin origin) {
+    private static boolean isMartianIpv6(ParsedFrame packet, FrameOrigin origin) {
         long sourceHigh = packet.sourceHigh();
         long sourceLow = packet.sourceLow();
         long destinationHigh = packet.destinationHigh();
         long destinationLow = packet.destinationLow();
-        if (isMapped(sourceHigh, sourceLow) || isMapped(destinationHigh, destinationLow)) {
+        if (isIpv4Mapped(sourceHigh, sourceLow) || isIpv4Mapped(destinationHigh, destinationLow)) {
             return true;
         }
         return origin == FrameOrigin.LINK && (isLoopback(sourceHigh, sourceLow)
@@ -68,7 +68,7 @@ final class Martians {
      * Returns whether an address is IPv4-mapped. Here and in the packages above, this form stands for IPv4, so
      * such an IPv6 packet would be treated as IPv4.
      */
-    static boolean isMapped(long high, long low) {
+    static boolean isIpv4Mapped(long high, long low) {
         return high == 0 && low >>> 32 == MAPPED_PREFIX;
     }
 

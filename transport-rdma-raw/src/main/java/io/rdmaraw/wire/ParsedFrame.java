@@ -7,7 +7,7 @@ package io.rdmaraw.wire;
  * <p>Offsets are relative to {@link #frameAddress()}. Fields that the verdict does not cover are 0: an ARP packet
  * has no ports, and a fragment has neither ports nor a transport header. After a verdict that is not accepted,
  * only the link-layer accessors may be used, and only if the verdict does not concern Ethernet or VLAN. The
- * frames of {@link Ipv6Faults} also have their addresses.
+ * frames of {@link Ipv6ParameterProblems} also have their addresses.
  */
 public final class ParsedFrame {
     long frameAddress;

@@ -60,9 +60,9 @@ public final class UdpIpv4HeaderCodec {
                 && udpBytes <= totalBytes - IP_LENGTH_BYTES && !Ipv4Header.isMulticast(source) && source != -1;
     }
 
-    /** Returns whether a packet on a link may not have one of the addresses, see {@link Martians#isIpv4}. */
+    /** Returns whether a packet on a link may not have one of the addresses, see {@link Martians#isMartianIpv4}. */
     boolean isMartian(boolean withinHost) {
-        return Martians.isIpv4(source, destination, IpProtocol.UDP, withinHost);
+        return Martians.isMartianIpv4(source, destination, IpProtocol.UDP, withinHost);
     }
 
     /**

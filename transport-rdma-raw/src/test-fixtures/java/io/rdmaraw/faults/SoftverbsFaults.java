@@ -141,6 +141,6 @@ public final class SoftverbsFaults {
     }
 
     private long extra(String function) {
-        return Softverbs.extra(context, function);
+        return Softverbs.function(context, function);
     }
 }

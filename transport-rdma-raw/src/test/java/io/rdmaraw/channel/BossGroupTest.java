@@ -79,7 +79,7 @@ class BossGroupTest {
 
     private void noteRulesOfHost(EventLoop loop) {
         TcpStack stack = stack(loop);
-        rulesOfHost.put(loop, on(loop, () -> stack.port().statistics().rules));
+        rulesOfHost.put(loop, on(loop, () -> stack.deviceQueue().statistics().rules));
     }
 
     private InetSocketAddress listen(EventLoopGroup workers, Consumer<ServerBootstrap> settings)
@@ -114,7 +114,7 @@ class BossGroupTest {
     /** Returns the number of flow rules of ports that lead to a loop. */
     private long rules(EventLoop loop) {
         TcpStack stack = stack(loop);
-        return on(loop, () -> stack.port().statistics().rules) - rulesOfHost.get(loop);
+        return on(loop, () -> stack.deviceQueue().statistics().rules) - rulesOfHost.get(loop);
     }
 
     private static long moved(EventLoop loop) {
@@ -185,7 +185,7 @@ class BossGroupTest {
 
     private static long unmatched(EventLoop loop) {
         TcpStack stack = stack(loop);
-        return on(loop, () -> stack.port().statistics().unmatchedFrames + stack.counters().droppedUnmatched);
+        return on(loop, () -> stack.deviceQueue().statistics().unmatchedFrames + stack.counters().droppedUnmatched);
     }
 
     @Test
@@ -474,7 +474,7 @@ class BossGroupTest {
     @Test
     void bossKeepsPortIfDeviceIsFull() throws InterruptedException {
         InetSocketAddress server = listen();
-        SoftverbsFaults faults = SoftverbsFaults.of(stack(boss()).port().device().context());
+        SoftverbsFaults faults = SoftverbsFaults.of(stack(boss()).deviceQueue().device().context());
         CountDownLatch latch = new CountDownLatch(1);
         for (EventExecutor worker : fixture.servers) {
             StreamFixture.keepBusy((EventLoop) worker, latch);

@@ -94,8 +94,8 @@ class ConnectStormTest {
 
     /** Each check is a task on the loop, which therefore keeps turning. */
     private void awaitConnections(int count) {
-        while (on(loop, () -> stack.engine().connectionCount()) != count || on(loop, () -> stack.counters().flows)
-                != count) {
+        while (on(loop, () -> stack.engine().connectionCount()) != count
+                || on(loop, () -> stack.counters().openConnections) != count) {
             assertFalse(loop.isShuttingDown());
         }
     }

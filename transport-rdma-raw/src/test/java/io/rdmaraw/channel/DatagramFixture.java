@@ -119,7 +119,8 @@ final class DatagramFixture implements AutoCloseable {
      * received.
      */
     static void awaitRounds(Inbox inbox) throws InterruptedException {
-        QueueCounters counters = inbox.channel.eventLoop().submit(() -> inbox.channel.port().queue().counters()).sync()
+        QueueCounters counters = inbox.channel.eventLoop().submit(() ->
+                inbox.channel.deviceQueue().frameQueue().counters()).sync()
                 .getNow();
         long endPolls = counters.receivePolls + 2;
         while (counters.receivePolls < endPolls) {

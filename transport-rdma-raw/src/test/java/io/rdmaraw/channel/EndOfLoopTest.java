@@ -74,7 +74,7 @@ class EndOfLoopTest {
         EventLoop other = serverLoops().stream().filter(loop -> loop != listening).findFirst().orElseThrow();
         TcpStack stack = stackOf(other);
         keepBusy(listening, busy);
-        for (int i = 0; i < MAX_ATTEMPTS && on(other, () -> stack.counters().flows) == 0; i++) {
+        for (int i = 0; i < MAX_ATTEMPTS && on(other, () -> stack.counters().openConnections) == 0; i++) {
             fixture.client(new ChannelInboundHandlerAdapter()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
                     .connect(address).addListener((ChannelFuture opened) ->
                             opened.channel().writeAndFlush(Unpooled.wrappedBuffer(new byte[MESSAGE_BYTES])));

@@ -67,7 +67,7 @@ class FlushesOfTasksTest {
 
     /** Returns the doorbells of the clients' loop; called on that loop. */
     private long doorbells() {
-        return clients.getFirst().loopStack().port().queue().counters().sendBursts;
+        return clients.getFirst().loopStack().deviceQueue().frameQueue().counters().sendBursts;
     }
 
     private void awaitBytes(int count) {

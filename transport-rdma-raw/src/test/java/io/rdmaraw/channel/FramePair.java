@@ -35,8 +35,8 @@ final class FramePair implements AutoCloseable {
         this.from = from;
         receiver = device.bind(receiving, device.to(to), handler);
         sender = device.bind(sending, device.sendOnly(), new FrameQueueHandler());
-        receives = receiver.port().queue();
-        sends = sender.port().queue();
+        receives = receiver.deviceQueue().frameQueue();
+        sends = sender.deviceQueue().frameQueue();
     }
 
     void send(int frames) throws InterruptedException {

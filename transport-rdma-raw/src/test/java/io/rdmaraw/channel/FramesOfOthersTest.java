@@ -161,7 +161,7 @@ class FramesOfOthersTest {
     }
 
     private RdmaRawPortStatistics port() {
-        return datagrams.port().statistics();
+        return datagrams.deviceQueue().statistics();
     }
 
     private static long value(RdmaRawMetered counting, String name) {

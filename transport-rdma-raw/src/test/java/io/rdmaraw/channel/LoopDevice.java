@@ -71,7 +71,7 @@ final class LoopDevice {
                 .bind(address).syncUninterruptibly().channel();
         RdmaRawChannel bound = (RdmaRawChannel) channel;
         if (USES_RINGS != null && !new DeviceName(name).isSoftware()) {
-            FrameQueue queue = bound.port().queue();
+            FrameQueue queue = bound.deviceQueue().frameQueue();
             assertEquals(Boolean.parseBoolean(USES_RINGS), QueueFixture.isDirect(queue), "direct verbs");
             assertEquals(QueueFixture.isDirect(queue) && RdmaRawIoHandlerConfig.defaults().compressedCompletions(),
                     QueueFixture.isCompressing(queue), "compressed completions");
@@ -83,12 +83,12 @@ final class LoopDevice {
 
     /** Returns how many slots of a channel's loop are neither free nor posted, except the padding slot. */
     static int slotsMissing(RdmaRawChannel channel) {
-        return channel.eventLoop().submit(() -> slotsMissing(channel.port())).syncUninterruptibly().getNow();
+        return channel.eventLoop().submit(() -> slotsMissing(channel.deviceQueue())).syncUninterruptibly().getNow();
     }
 
     /** Does the same for a queue; called on its loop. */
     static int slotsMissing(DeviceQueue port) {
-        FrameQueue queue = port.queue();
+        FrameQueue queue = port.frameQueue();
         SlotPool slots = queue.slots();
         int padding = 1;
         if (!QueueFixture.isStriding(queue)) {

@@ -25,16 +25,16 @@ class LoopStatisticsTest {
     @Test
     void sleepCountsWhileItLasts() {
         clock.addAndGet(100);
-        loop.fallsAsleep(clock.get());
+        loop.sleepStarted(clock.get());
         clock.addAndGet(1000);
         assertEquals(1000, nanos("sleep"));
         assertEquals(1100, nanos("alive"));
         clock.addAndGet(1000);
         assertEquals(2000, nanos("sleep"));
-        loop.wakesUp();
+        loop.sleepEnded();
         clock.addAndGet(50);
         assertEquals(2000, nanos("sleep"), "awake");
-        loop.fallsAsleep(clock.get());
+        loop.sleepStarted(clock.get());
         assertEquals(2000, nanos("sleep"), "it has just fallen asleep");
         clock.addAndGet(7);
         assertEquals(2007, nanos("sleep"));
@@ -44,11 +44,11 @@ class LoopStatisticsTest {
     /** The first sleep of a loop may begin in the nanosecond in which the loop starts. */
     @Test
     void loopMaySleepInNanosecondOfItsStart() {
-        loop.fallsAsleep(clock.get());
+        loop.sleepStarted(clock.get());
         assertEquals(0, nanos("sleep"));
         clock.addAndGet(5);
         assertEquals(5, nanos("sleep"));
-        loop.wakesUp();
+        loop.sleepEnded();
         assertEquals(5, nanos("sleep"));
     }
 }

@@ -96,7 +96,7 @@ class MalformedFramesTest {
                 new IpAddress[] {IpAddress.parse("10.15.0.1"), IpAddress.parse("fd15::1")},
                 new IpAddress[] {IpAddress.parse("10.15.0.2"), IpAddress.parse("fd15::2")},
                 new int[] {bound.localAddress().getPort(), connected.localAddress().getPort(), PEER.getPort()});
-        private final QueueCounters received = bound.port().queue().counters();
+        private final QueueCounters received = bound.deviceQueue().frameQueue().counters();
         private final CompletableFuture<Void> done = new CompletableFuture<>();
         private final SplittableRandom batches = new SplittableRandom(FRAMES);
         private int sent;
@@ -119,10 +119,10 @@ class MalformedFramesTest {
             }
             if (received.emptyReceivePolls > emptyPolls + 1) {
                 // Some devices return slots later than they loop the frames back.
-                int slots = sender.port().queue().slots().available();
+                int slots = sender.deviceQueue().frameQueue().slots().available();
                 int batch = Math.min(1 + batches.nextInt(MAX_BATCH), slots);
                 for (int rest = batch; rest > 0 && sent < FRAMES; rest--, sent++) {
-                    ByteBuf frame = sender.port().queue().slots().take();
+                    ByteBuf frame = sender.deviceQueue().frameQueue().slots().acquire();
                     frame.writerIndex(frames.write(frame.memoryAddress()));
                     sender.write(frame, sender.voidPromise());
                 }
@@ -153,13 +153,13 @@ class MalformedFramesTest {
         assertTrue(freeAfter > freeBefore - REFILL_BATCH, "slots were lost: " + freeBefore + " were free before, "
                 + freeAfter + " after");
 
-        QueueCounters queue = bound.port().queue().counters();
-        ParseCounters verdicts = bound.ioHandler().hostView().parseCounters();
+        QueueCounters queue = bound.deviceQueue().frameQueue().counters();
+        ParseCounters verdicts = bound.ioHandler().ipContext().parseCounters();
         // Checked in one turn of the loop, because the host itself keeps sending and receiving, for instance for
         // multicast groups.
         onHost(() -> {
             long handedOver = bound.statistics().receivedUnsteered() + connected.statistics().receivedUnsteered();
-            assertEquals(queue.receivedFrames - bound.port().statistics().unmatchedFrames + handedOver,
+            assertEquals(queue.receivedFrames - bound.deviceQueue().statistics().unmatchedFrames + handedOver,
                     FrameChecks.parsedFrames(verdicts), "each has one verdict, and what is handed over a second one");
             return null;
         });
@@ -200,8 +200,9 @@ class MalformedFramesTest {
         int same = 0;
         while (same < 50) {
             int now = onHost(() -> {
-                bound.port().queue().reclaim();
-                return bound.port().queue().slots().available() + bound.port().queue().inFlight();
+                bound.deviceQueue().frameQueue().reclaim();
+                return bound.deviceQueue().frameQueue().slots().available()
+                        + bound.deviceQueue().frameQueue().inFlight();
             });
             same = now == free ? same + 1 : 0;
             free = now;

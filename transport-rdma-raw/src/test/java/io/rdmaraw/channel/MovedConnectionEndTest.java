@@ -165,7 +165,7 @@ class MovedConnectionEndTest {
             keepBusy(first, goOn);
             second.register(client).sync();
             DeviceFaults.of(shared.context()).failDevice();
-            awaitOn(second, "the stack lives on", stack::isOver);
+            awaitOn(second, "the stack lives on", stack::isClosed);
             goOn.countDown();
             assertCloses(child);
             assertCloses(client);

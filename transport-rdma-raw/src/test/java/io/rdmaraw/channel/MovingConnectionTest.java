@@ -152,7 +152,8 @@ class MovingConnectionTest {
         assertTrue(count(stack -> stack.isForwarding() ? 1 : 0) > 0);
         client.close().sync();
         child.closeFuture().sync();
-        while (count(stack -> stack.counters().flows) > 0 || count(stack -> stack.isForwarding() ? 1 : 0) > 0) {
+        while (count(stack -> stack.counters().openConnections) > 0
+                || count(stack -> stack.isForwarding() ? 1 : 0) > 0) {
             assertTrue(loops.stream().noneMatch(EventLoop::isShuttingDown));
         }
     }

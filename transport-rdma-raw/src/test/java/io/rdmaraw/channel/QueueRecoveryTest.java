@@ -93,7 +93,7 @@ class QueueRecoveryTest {
             long lostBefore = faults.lostFrames();
             send(50);
             faults.failQueuePair(receiver.queuePair());
-            assertTrue(receiver.noteFailure(receiver.queuePair(), receiver.resets()));
+            assertTrue(receiver.recordFailure(receiver.queuePair(), receiver.resets()));
             int[] taken = new int[1];
             receiver.recover(() -> {
                 assertEquals(0, receiver.sendRoom(), "what handlers answer waits");
@@ -146,9 +146,9 @@ class QueueRecoveryTest {
         receiver = open(StridingReceive.NEVER);
         FrameQueue.Resets before = receiver.resets();
         faults.failQueuePair(receiver.queuePair());
-        assertTrue(receiver.noteFailure(receiver.queuePair(), before));
+        assertTrue(receiver.recordFailure(receiver.queuePair(), before));
         receiver.recover(this::receiveAll);
-        assertFalse(receiver.noteFailure(receiver.queuePair(), before));
+        assertFalse(receiver.recordFailure(receiver.queuePair(), before));
         assertFalse(receiver.failed());
     }
 

@@ -173,7 +173,7 @@ class RdmaRawChannelLoopTest {
             frame.release();
         }
         assertSame(before, receiver.eventLoop());
-        assertNotSame(null, receiver.port());
+        assertNotSame(null, receiver.deviceQueue());
     }
 
     @Test
@@ -257,7 +257,7 @@ class RdmaRawChannelLoopTest {
         sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
         EventLoop old = receiver.eventLoop();
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (old.submit(() -> receiver.port().queue().counters().receivedFrames).sync().getNow() == 0) {
+        while (old.submit(() -> receiver.deviceQueue().frameQueue().counters().receivedFrames).sync().getNow() == 0) {
             assertTrue(System.nanoTime() < endNanos, "the frame did not come in");
         }
         old.submit(() -> {

@@ -50,7 +50,7 @@ class RdmaRawChannelMisuseTest {
     /** Returns a frame in a slot of the loop; called on the loop. */
     private static ByteBuf registered(RdmaRawChannel channel, int number) {
         ByteBuf plain = frame(number);
-        ByteBuf slot = channel.port().queue().slots().take().writeBytes(plain);
+        ByteBuf slot = channel.deviceQueue().frameQueue().slots().acquire().writeBytes(plain);
         plain.release();
         return slot;
     }
@@ -100,7 +100,7 @@ class RdmaRawChannelMisuseTest {
         }).sync();
         expectFrame(0);
         expectFrame(2);
-        assertEquals(1, sender.port().queue().counters().releasedEarlyFrames);
+        assertEquals(1, sender.deviceQueue().frameQueue().counters().releasedEarlyFrames);
     }
 
     /**
@@ -120,7 +120,7 @@ class RdmaRawChannelMisuseTest {
         }).sync();
         received.takeFrame().release();
         expectFrame(1);
-        sender.eventLoop().submit(() -> sender.port().queue().reclaim()).awaitUninterruptibly();
+        sender.eventLoop().submit(() -> sender.deviceQueue().frameQueue().reclaim()).awaitUninterruptibly();
         for (int i = 2; i < 200; i++) {
             sender.writeAndFlush(frame(i)).sync();
             expectFrame(i);
@@ -190,7 +190,7 @@ class RdmaRawChannelMisuseTest {
             });
         }
         RdmaRawChannel sender = sender();
-        PortStatistics port = sender.port().statistics();
+        PortStatistics port = sender.deviceQueue().statistics();
         sender.eventLoop().submit(() -> {
             for (int i = 0; i < 5; i++) {
                 sender.write(frame(i));

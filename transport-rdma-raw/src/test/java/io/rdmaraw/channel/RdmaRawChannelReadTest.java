@@ -46,8 +46,8 @@ class RdmaRawChannelReadTest {
     /** The sender's queue is also the receiver's, since both channels are on one loop. */
     private static void awaitReceived(RdmaRawChannel channel, long frames) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (channel.eventLoop().submit(() -> channel.port().queue().counters().receivedFrames).sync().getNow()
-                < frames) {
+        while (channel.eventLoop().submit(() ->
+                channel.deviceQueue().frameQueue().counters().receivedFrames).sync().getNow() < frames) {
             assertTrue(System.nanoTime() < endNanos, "the frames sent did not come in");
         }
     }
@@ -119,7 +119,7 @@ class RdmaRawChannelReadTest {
         for (int i = 0; i < kept.size(); i++) {
             assertEquals(i, LoopDevice.number(kept.get(i)), "what was kept must not be overwritten");
         }
-        QueueCounters counters = receiver.port().queue().counters();
+        QueueCounters counters = receiver.deviceQueue().frameQueue().counters();
         assertTrue(counters.copiedOutFrames > 0, "copies must be counted");
         kept.forEach(ByteBuf::release);
         assertEquals(0, LoopDevice.slotsMissing(receiver), "every slot that was kept must be free again");

@@ -96,8 +96,8 @@ class RdmaRawChannelRecoveryTest {
         sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
         expectRecovery(sent);
         assertTrue(sender.isActive());
-        assertEquals(1, sender.port().queue().counters().sendErrors);
-        assertEquals(1, sender.port().queue().counters().recoveries);
+        assertEquals(1, sender.deviceQueue().frameQueue().counters().sendErrors);
+        assertEquals(1, sender.deviceQueue().frameQueue().counters().recoveries);
         sendAndExpect(3);
     }
 
@@ -110,7 +110,7 @@ class RdmaRawChannelRecoveryTest {
             expectRecovery(received);
             sendAndExpect(3 + i);
         }
-        assertEquals(20, receiver.port().queue().counters().receiveErrors);
+        assertEquals(20, receiver.deviceQueue().frameQueue().counters().receiveErrors);
         expectAllSlotsBack(receiver);
     }
 
@@ -122,14 +122,14 @@ class RdmaRawChannelRecoveryTest {
     @ValueSource(ints = {IBV_WC_LOC_LEN_ERR, IBV_WC_GENERAL_ERR})
     void anErrorOfOneFrameIsCountedAndStopsNothing(int status) throws InterruptedException {
         sendAndExpect(0);
-        int errors = receiver.port().queue().slots().slotCount() + 100;
+        int errors = receiver.deviceQueue().frameQueue().slots().slotCount() + 100;
         for (int i = 1; i <= errors; i++) {
             faults.failNextCompletion(queueOf(receiver), true, status);
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();
             sendAndExpect(i);
         }
-        assertEquals(errors, receiver.port().queue().counters().receiveErrors);
-        assertEquals(0, receiver.port().queue().counters().recoveries);
+        assertEquals(errors, receiver.deviceQueue().frameQueue().counters().receiveErrors);
+        assertEquals(0, receiver.deviceQueue().frameQueue().counters().recoveries);
         expectAllSlotsBack(receiver);
     }
 
@@ -160,7 +160,7 @@ class RdmaRawChannelRecoveryTest {
         }
         expectEveryFrameReceivedOrCounted(sentFrames, lostBefore);
         assertTrue(receiver.isActive());
-        assertTrue(receiver.port().queue().counters().recoveries >= 5);
+        assertTrue(receiver.deviceQueue().frameQueue().counters().recoveries >= 5);
         sendAndExpectAfterOthers(1000);
         expectAllSlotsBack(receiver);
     }
@@ -171,7 +171,7 @@ class RdmaRawChannelRecoveryTest {
         long receivedFrames = 0;
         long lost;
         do {
-            lost = faults.lostFrames() - lostBefore + sender.port().queue().counters().lostInFlightFrames;
+            lost = faults.lostFrames() - lostBefore + sender.deviceQueue().frameQueue().counters().lostInFlightFrames;
             Object frame = received.messages.poll(1, TimeUnit.MILLISECONDS);
             if (frame != null) {
                 receivedFrames++;
@@ -236,12 +236,12 @@ class RdmaRawChannelRecoveryTest {
             sendAndExpectAfterOthers(1000 + round);
         }
         assertTrue(sender.isActive());
-        assertTrue(sender.port().queue().counters().lostInFlightFrames <= 500);
+        assertTrue(sender.deviceQueue().frameQueue().counters().lostInFlightFrames <= 500);
         expectAllSlotsBack(sender);
     }
 
     private static FrameQueue queueOf(RdmaRawChannel channel) {
-        return channel.port().queue();
+        return channel.deviceQueue().frameQueue();
     }
 
     private int sendBurst(int frames) throws InterruptedException {
@@ -277,8 +277,8 @@ class RdmaRawChannelRecoveryTest {
             expectRecovery(received);
             sendAndExpect(number++);
         }
-        assertEquals(4, receiver.port().queue().counters().receiveErrors);
-        assertEquals(4, receiver.port().queue().counters().recoveries);
+        assertEquals(4, receiver.deviceQueue().frameQueue().counters().receiveErrors);
+        assertEquals(4, receiver.deviceQueue().frameQueue().counters().recoveries);
         expectAllSlotsBack(receiver);
     }
 
@@ -356,7 +356,7 @@ class RdmaRawChannelRecoveryTest {
         ChannelFuture refused = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64));
         assertFalse(refused.await().isSuccess());
         assertTrue(refused.cause().getMessage().contains("EINVAL"), refused.cause().getMessage());
-        assertEquals(1, sender.port().queue().counters().refusedFrames);
+        assertEquals(1, sender.deviceQueue().frameQueue().counters().refusedFrames);
         queuePair(sender).toInit(1);
         queuePair(sender).toReadyToReceive();
         queuePair(sender).toReadyToSend();

@@ -106,7 +106,7 @@ class RdmaRawChannelTest {
         ByteBuf frame = received.takeFrame();
         assertEquals(2, LoopDevice.number(frame));
         frame.release();
-        assertEquals(0, sender.port().queue().counters().recoveries);
+        assertEquals(0, sender.deviceQueue().frameQueue().counters().recoveries);
     }
 
     /** Creates a frame four bytes longer than the longest frame without a tag. */

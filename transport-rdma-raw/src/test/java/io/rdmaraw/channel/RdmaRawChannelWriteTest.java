@@ -52,14 +52,14 @@ class RdmaRawChannelWriteTest {
     }
 
     private QueueCounters counters() {
-        return sender.port().queue().counters();
+        return sender.deviceQueue().frameQueue().counters();
     }
 
     /** Returns a frame in a slot of the sender's loop. */
     private ByteBuf registered(int number, int lengthBytes) throws Exception {
         return onLoop(() -> {
             ByteBuf plain = LoopDevice.frame(LoopDevice.A, LoopDevice.B, number, lengthBytes);
-            FrameBuf slot = sender.port().queue().slots().take();
+            FrameBuf slot = sender.deviceQueue().frameQueue().slots().acquire();
             slot.writeBytes(plain);
             plain.release();
             return slot;
@@ -77,7 +77,7 @@ class RdmaRawChannelWriteTest {
     private void awaitReclaimed(ByteBuf sent) throws Exception {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (sent.refCnt() > 0) {
-            onLoop(() -> sender.port().queue().reclaim());
+            onLoop(() -> sender.deviceQueue().frameQueue().reclaim());
             assertTrue(System.nanoTime() < endNanos, "the completion of the send did not come");
         }
     }
@@ -95,7 +95,7 @@ class RdmaRawChannelWriteTest {
     @Test
     void aSliceOfRegisteredMemoryIsSentInPlace() throws Exception {
         ByteBuf whole = registered(2, 200);
-        ByteBuf padded = onLoop(() -> sender.port().queue().slots().take());
+        ByteBuf padded = onLoop(() -> sender.deviceQueue().frameQueue().slots().acquire());
         padded.writeZero(50).writeBytes(whole);
         whole.release();
         ByteBuf slice = padded.retainedSlice(50, 200);
@@ -301,7 +301,8 @@ class RdmaRawChannelWriteTest {
     void aFrameOfAnotherDeviceIsCopied() throws Exception {
         LoopDevice otherDevice = LoopDevice.inMemory();
         RdmaRawChannel other = otherDevice.bind(group, otherDevice.sendOnly(), new ChannelInboundHandlerAdapter());
-        ByteBuf frame = other.eventLoop().submit(() -> (ByteBuf) other.port().queue().slots().take()).sync().getNow();
+        ByteBuf frame = other.eventLoop().submit(() ->
+                (ByteBuf) other.deviceQueue().frameQueue().slots().acquire()).sync().getNow();
         ByteBuf plain = LoopDevice.frame(LoopDevice.A, LoopDevice.B, 77, 90);
         frame.writeBytes(plain);
         plain.release();
@@ -340,12 +341,12 @@ class RdmaRawChannelWriteTest {
             }
         };
         onLoop(() -> {
-            sender.port().awaitRoom(waiting);
-            LoopIteration turn = new LoopIteration();
-            turn.queues(new DeviceQueue[] {sender.port()});
-            assertTrue(turn.nextDeadlineNanos() - System.nanoTime() <= 0, "the turn is due");
-            turn.run();
-            assertFalse(turn.isNeeded());
+            sender.deviceQueue().awaitRoom(waiting);
+            LoopIteration iteration = new LoopIteration();
+            iteration.deviceQueues(new DeviceQueue[] {sender.deviceQueue()});
+            assertTrue(iteration.nextDeadlineNanos() - System.nanoTime() <= 0, "the turn is due");
+            iteration.run();
+            assertFalse(iteration.isNeeded());
             return null;
         });
         assertTrue(called.await(Patience.SECONDS, TimeUnit.SECONDS));

@@ -85,11 +85,11 @@ class RdmaRawDatagramChannelTest {
         FrameBuf content = assertInstanceOf(FrameBuf.class, packet.content());
         assertTrue(content.isRegistered());
         assertEquals(42, content.memoryAddress() - content.slotAddress(), "Ethernet, IPv4 and UDP headers before it");
-        DeviceQueue port = server.channel.port();
-        long copiedBefore = port.queue().counters().copiedInFrames;
+        DeviceQueue port = server.channel.deviceQueue();
+        long copiedBefore = port.frameQueue().counters().copiedInFrames;
         server.channel.writeAndFlush(new DatagramPacket(content, packet.sender())).sync();
         assertEquals("in place", client.takeText());
-        assertEquals(copiedBefore, port.queue().counters().copiedInFrames, "sent from where it lies");
+        assertEquals(copiedBefore, port.frameQueue().counters().copiedInFrames, "sent from where it lies");
     }
 
     /**
@@ -546,7 +546,7 @@ class RdmaRawDatagramChannelTest {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.connect(server.address()).sync();
-        RdmaRawPortStatistics port = client.channel.port().statistics();
+        RdmaRawPortStatistics port = client.channel.deviceQueue().statistics();
         assertTrue(port.channels().containsValue(client.channel.statistics()));
         client.channel.writeAndFlush(text("counted")).sync();
         assertEquals("counted", server.takeText());

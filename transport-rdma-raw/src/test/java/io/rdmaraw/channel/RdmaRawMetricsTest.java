@@ -318,7 +318,7 @@ class RdmaRawMetricsTest {
             RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
             RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
             keepAllFrames(sender);
-            receiver.port().queue().queuePair().toError();
+            receiver.deviceQueue().frameQueue().queuePair().toError();
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 0, 64));
             RdmaRawQueueEvent event;
             do {

@@ -18,7 +18,7 @@ import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.tcp.stack.ConnectionListener;
+import io.rdmaraw.tcp.stack.ConnectionOwner;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpTransport;
 import org.junit.jupiter.api.AfterEach;
@@ -272,9 +272,9 @@ class RdmaRawSocketChannelEndTest {
         assertEquals(failuresBefore + 1, on(child.eventLoop(), () -> value(loop, "failures")));
     }
 
-    private static ConnectionListener failingListener() {
-        return (ConnectionListener) Proxy.newProxyInstance(ConnectionListener.class.getClassLoader(),
-                new Class<?>[] {ConnectionListener.class}, (proxy, method, arguments) -> {
+    private static ConnectionOwner failingListener() {
+        return (ConnectionOwner) Proxy.newProxyInstance(ConnectionOwner.class.getClassLoader(),
+                new Class<?>[] {ConnectionOwner.class}, (proxy, method, arguments) -> {
                     throw new IllegalStateException("a planted failure");
                 });
     }

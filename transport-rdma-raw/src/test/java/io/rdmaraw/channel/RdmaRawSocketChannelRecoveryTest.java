@@ -157,17 +157,17 @@ class RdmaRawSocketChannelRecoveryTest {
     private static void addLoop(Map<DeviceQueue, EventLoop> loops, RdmaRawSocketChannel channel)
             throws InterruptedException {
         EventLoop loop = channel.eventLoop();
-        loops.put(loop.submit(() -> channel.loopStack().port()).sync().getNow(), loop);
+        loops.put(loop.submit(() -> channel.loopStack().deviceQueue()).sync().getNow(), loop);
     }
 
     private void failAndAwaitRecovery(DeviceQueue port, EventLoop loop, Fault fault) throws InterruptedException {
         long before = loop.submit(() -> {
-            long recoveries = port.queue().counters().recoveries;
-            fault.happen(port.queue(), faults);
+            long recoveries = port.frameQueue().counters().recoveries;
+            fault.happen(port.frameQueue(), faults);
             return recoveries;
         }).sync().getNow();
         // Each check is a task on the loop, until the loop has recovered the queue. Ends with the timeout of the test.
-        while (loop.submit(() -> port.queue().counters().recoveries).sync().getNow() == before) {
+        while (loop.submit(() -> port.frameQueue().counters().recoveries).sync().getNow() == before) {
             Thread.onSpinWait();
         }
     }

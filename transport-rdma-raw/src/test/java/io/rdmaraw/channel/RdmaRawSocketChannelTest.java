@@ -34,7 +34,7 @@ import io.rdmaraw.metrics.RdmaRawTcpStatistics;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.queue.FrameQueue;
-import io.rdmaraw.tcp.stack.MigratedConnections;
+import io.rdmaraw.tcp.stack.ForwardingTable;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpTransport;
 import io.rdmaraw.wire.IpProtocol;
@@ -290,34 +290,35 @@ class RdmaRawSocketChannelTest {
         Client client = new Client();
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) connect(group, serve(group, group), client);
         TcpTransport flow = (TcpTransport) channel.transport();
-        MigratedConnections forwards = new MigratedConnections();
+        ForwardingTable forwardingTable = new ForwardingTable();
         CountDownLatch behind = new CountDownLatch(1);
         channel.eventLoop().execute(() -> awaitUninterruptibly(behind));
         List<ByteBuf> frames = new ArrayList<>();
         int dropped = 0;
         try {
-            dropped = passThreeTimesTheLimit(forwards, flow, frames);
+            dropped = passThreeTimesTheLimit(forwardingTable, flow, frames);
         } finally {
             behind.countDown();
         }
         assertEquals(2 * CrossLoopQueueLimit.MAX_FRAMES, dropped);
         channel.eventLoop().submit(() -> { }).sync();
         assertTrue(frames.stream().allMatch(frame -> frame.refCnt() == 0), "every frame is given back");
-        forwards.pass(flow, Unpooled.directBuffer(64).writeZero(64), false);
-        assertEquals(0, forwards.send(), "it is passed frames again");
+        forwardingTable.enqueue(flow, Unpooled.directBuffer(64).writeZero(64), false);
+        assertEquals(0, forwardingTable.flush(), "it is passed frames again");
         send(channel, "still there");
         client.await("still there");
     }
 
-    private static int passThreeTimesTheLimit(MigratedConnections forwards, TcpTransport flow, List<ByteBuf> frames) {
+    private static int passThreeTimesTheLimit(ForwardingTable forwardingTable, TcpTransport flow,
+            List<ByteBuf> frames) {
         int dropped = 0;
         for (int burst = 0; burst < 3 * CrossLoopQueueLimit.MAX_FRAMES / FrameQueue.BURST_FRAMES; burst++) {
             for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
                 ByteBuf frame = Unpooled.directBuffer(64).writeZero(64);
                 frames.add(frame);
-                forwards.pass(flow, frame, false);
+                forwardingTable.enqueue(flow, frame, false);
             }
-            dropped += forwards.send();
+            dropped += forwardingTable.flush();
         }
         assertEquals(dropped, frames.stream().filter(frame -> frame.refCnt() == 0).count());
         return dropped;

@@ -36,7 +36,7 @@ class RdmaRawTcpLimitsTest {
             TcpConnection c = engine.connect(i, 0, HERE, 4000 + i, 0, THERE, 80, null, 0, null);
             while (engine.pollSegment(i, syn) && syn.flags != TcpFlags.SYN) {
                 // The ACK of the previous connection.
-                syn.transmitted();
+                syn.releasePayload();
             }
             engine.onSegment(new Segment().source(0, THERE, 80).destination(0, HERE, 4000 + i)
                     .flags(TcpFlags.SYN | TcpFlags.ACK).seq(1).ack(syn.seq + 1).mss(1000).window(0), i);

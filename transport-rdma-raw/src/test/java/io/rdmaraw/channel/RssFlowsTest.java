@@ -84,7 +84,7 @@ class RssFlowsTest {
 
         Member(RdmaRawChannel channel) {
             this.channel = channel;
-            port = channel.port();
+            port = channel.deviceQueue();
         }
 
         <T> T onLoop(java.util.concurrent.Callable<T> task) {
@@ -196,7 +196,7 @@ class RssFlowsTest {
         Member only = join();
         send(1000, 20);
         awaitReceived(20);
-        assertEquals(0, SoftverbsFaults.of(shared.context()).received(only.port.queue().workQueue()).frames(),
+        assertEquals(0, SoftverbsFaults.of(shared.context()).received(only.port.frameQueue().workQueue()).frames(),
                 "by its queue pair, not by way of a table");
     }
 
@@ -271,19 +271,19 @@ class RssFlowsTest {
         Member first = join();
         Member second = join();
         first.onLoop(() -> {
-            first.port.queue().workQueue().toError();
+            first.port.frameQueue().workQueue().toError();
             return null;
         });
         send(1000, 64);
         second.bindPort();
-        while (first.port.queue().counters().recoveries == 0) {
+        while (first.port.frameQueue().counters().recoveries == 0) {
             first.onLoop(() -> null);
         }
         // The counter is incremented before the queue can receive again, in the same turn.
         first.onLoop(() -> null);
         send(1000, 64);
         first.bindPort();
-        assertEquals(1, first.port.queue().counters().recoveries);
+        assertEquals(1, first.port.frameQueue().counters().recoveries);
     }
 
     /** The recovery creates new queues, so the loop leaves the rule and joins it again. */
@@ -293,8 +293,8 @@ class RssFlowsTest {
         join();
         DeviceFaults faults = DeviceFaults.of(shared.context());
         for (int round = 1; round <= 3; round++) {
-            faults.overrunCompletions(first.port.queue(), true);
-            while (first.port.queue().counters().recoveries < round) {
+            faults.overrunCompletions(first.port.frameQueue(), true);
+            while (first.port.frameQueue().counters().recoveries < round) {
                 first.onLoop(() -> null);
             }
             // The counter is incremented before the loop has joined again, in the same turn.
@@ -318,7 +318,7 @@ class RssFlowsTest {
         EmulatedFaults faults = new EmulatedFaults(shared.context().deviceName());
         first.onLoop(() -> {
             faults.failCommands(RandomFaults.CREATE_FLOW, Errno.ENOMEM, 5);
-            faults.overrunCompletions(first.port.queue(), true);
+            faults.overrunCompletions(first.port.frameQueue(), true);
             return null;
         });
         awaitShares(first);
@@ -368,7 +368,7 @@ class RssFlowsTest {
     void replacedQueueHasItsWorkQueue() {
         Member first = join();
         first.detach();
-        FrameQueue queue = first.port.queue();
+        FrameQueue queue = first.port.frameQueue();
         DeviceFaults.of(shared.context()).overrunCompletions(queue, true);
         while (queue.counters().recoveries == 0) {
             first.onLoop(() -> null);
@@ -384,11 +384,11 @@ class RssFlowsTest {
         Member second = join();
         first.detach();
         second.detach();
-        first.onLoop(() -> first.port.queue().workQueue());
-        second.onLoop(() -> second.port.queue().workQueue());
-        shared.rssFlows().open(spec, List.of(first.port.queue(), second.port.queue()), this);
+        first.onLoop(() -> first.port.frameQueue().workQueue());
+        second.onLoop(() -> second.port.frameQueue().workQueue());
+        shared.rssFlows().open(spec, List.of(first.port.frameQueue(), second.port.frameQueue()), this);
         second.attach(spec);
-        FrameQueue queue = first.port.queue();
+        FrameQueue queue = first.port.frameQueue();
         DeviceFaults.of(shared.context()).overrunCompletions(queue, true);
         while (queue.counters().recoveries == 0) {
             first.onLoop(() -> null);
@@ -402,7 +402,7 @@ class RssFlowsTest {
     /** Waits until all members receive frames. */
     private void awaitShares(Member recovered) throws InterruptedException {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (recovered.port.queue().counters().recoveries == 0 && System.nanoTime() - endNanos < 0) {
+        while (recovered.port.frameQueue().counters().recoveries == 0 && System.nanoTime() - endNanos < 0) {
             recovered.onLoop(() -> null);
         }
         while (members.stream().anyMatch(member -> member.clientPorts.isEmpty()) && System.nanoTime() - endNanos < 0) {
@@ -438,7 +438,7 @@ class RssFlowsTest {
                 .receiveQueueDepth(256).slotCount(512).build());
         try {
             Member member = new Member(device.bind(small, device.sendOnly(), new ChannelInboundHandlerAdapter()));
-            if (QueueFixture.isStriding(member.channel.port().queue())) {
+            if (QueueFixture.isStriding(member.channel.deviceQueue().frameQueue())) {
                 // A striding queue serves both the loop's own rules and RSS rules, so it needs no second queue.
                 member.attach(spec);
                 return;

@@ -102,7 +102,8 @@ class SharedRulesTest {
             frame.release();
         }
         assertTrue(first.messages.isEmpty());
-        assertEquals(new DeviceName(device.name).isSoftware() ? 0 : 2, receiver.port().statistics().taggedFrames);
+        assertEquals(new DeviceName(device.name).isSoftware() ? 0 : 2,
+                receiver.deviceQueue().statistics().taggedFrames);
     }
 
     private static ByteBuf datagram(String tag, int number) {

@@ -50,7 +50,7 @@ final class StreamsUnderFaults implements AutoCloseable {
     }
 
     private void addLoop(RdmaRawSocketChannel channel) {
-        loops.put(StreamFixture.on(channel.eventLoop(), () -> channel.loopStack().port()), channel.eventLoop());
+        loops.put(StreamFixture.on(channel.eventLoop(), () -> channel.loopStack().deviceQueue()), channel.eventLoop());
     }
 
     /** Sends more data and injects faults into some of the queues. */
@@ -64,7 +64,7 @@ final class StreamsUnderFaults implements AutoCloseable {
             faults.setPortUp(random.nextBoolean());
         }
         loops.forEach((port, loop) -> StreamFixture.on(loop, () -> {
-            FrameQueue queue = port.queue();
+            FrameQueue queue = port.frameQueue();
             if (random.nextInt(8) == 0) {
                 faults.failWorkQueueOf(queue);
             } else if (random.nextBoolean()) {

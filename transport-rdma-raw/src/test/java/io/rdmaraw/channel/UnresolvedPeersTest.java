@@ -218,13 +218,13 @@ class UnresolvedPeersTest {
     }
 
     private static int onLoop(RdmaRawSocketChannel served, ToIntFunction<DeviceQueue> look) {
-        return served.eventLoop().submit(() -> look.applyAsInt(served.loopStack().port())).syncUninterruptibly()
+        return served.eventLoop().submit(() -> look.applyAsInt(served.loopStack().deviceQueue())).syncUninterruptibly()
                 .getNow();
     }
 
     private static int slotsHeld(RdmaRawSocketChannel served) {
         return onLoop(served, port -> {
-            FrameQueue queue = port.queue();
+            FrameQueue queue = port.frameQueue();
             SlotPool slots = queue.slots();
             return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue);
         });
@@ -236,7 +236,7 @@ class UnresolvedPeersTest {
     }
 
     private static long crowded(RdmaRawSocketChannel served) {
-        RdmaRawPortStatistics port = served.loopStack().port().statistics();
+        RdmaRawPortStatistics port = served.loopStack().deviceQueue().statistics();
         return RdmaRawMetrics.loops().stream().filter(loop -> loop.ports().contains(port))
                 .mapToLong(loop -> value(loop, "neighbor-queue-full")).sum();
     }

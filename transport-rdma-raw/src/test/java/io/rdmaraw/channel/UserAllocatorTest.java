@@ -230,7 +230,8 @@ class UserAllocatorTest {
             DatagramFixture.Inbox receiver = fixture.bind(new InetSocketAddress("127.0.0.1", 0),
                     DatagramFixture.option(ChannelOption.ALLOCATOR, new Empty()));
             DatagramFixture.Inbox sender = fixture.bind(new InetSocketAddress("127.0.0.1", 0));
-            int before = on(receiver.channel.eventLoop(), () -> LoopDevice.slotsMissing(receiver.channel.port()));
+            int before = on(receiver.channel.eventLoop(),
+                    () -> LoopDevice.slotsMissing(receiver.channel.deviceQueue()));
             for (int i = 0; i < 5; i++) {
                 sender.channel.writeAndFlush(new DatagramPacket(Unpooled.wrappedBuffer(new byte[20_000]),
                         receiver.address())).sync();
@@ -238,7 +239,7 @@ class UserAllocatorTest {
             }
             assertTrue(receiver.channel.statistics().receivedFragments() > 5);
             assertEquals(before,
-                    on(receiver.channel.eventLoop(), () -> LoopDevice.slotsMissing(receiver.channel.port())));
+                    on(receiver.channel.eventLoop(), () -> LoopDevice.slotsMissing(receiver.channel.deviceQueue())));
         }
     }
 
@@ -281,7 +282,7 @@ class UserAllocatorTest {
                     .childOption(ChannelOption.RECVBUF_ALLOCATOR, new Broken(error)));
             Channel client = fixture.connect(server, new ChannelInboundHandlerAdapter());
             RdmaRawSocketChannel reader = fixture.accepted();
-            DeviceQueue port = reader.loopStack().port();
+            DeviceQueue port = reader.loopStack().deviceQueue();
             int before = on(reader.eventLoop(), () -> LoopDevice.slotsMissing(port));
             for (int i = 0; i < 3; i++) {
                 client.writeAndFlush(Unpooled.wrappedBuffer(new byte[PIECE_BYTES])).sync();

@@ -110,7 +110,7 @@ class UserspaceDatagramTest {
                 .handler(new SimpleChannelInboundHandler<ByteBuf>() {
                     @Override
                     protected void channelRead0(ChannelHandlerContext ctx, ByteBuf frame) {
-                        FrameQueue queue = bound[0].port().queue();
+                        FrameQueue queue = bound[0].deviceQueue().frameQueue();
                         long before = queue.counters().sentFrames;
                         queue.post();
                         late.add(queue.counters().sentFrames - before);
@@ -128,7 +128,7 @@ class UserspaceDatagramTest {
         sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
         sent.countDown();
         assertEquals(0, FrameQueueHandler.take(late, "frame"), "frames of the host that were not posted yet");
-        RdmaRawMetered host = bound[0].port().statistics().channels().get("host");
+        RdmaRawMetered host = bound[0].deviceQueue().statistics().channels().get("host");
         RdmaRawMetric answered = host.metrics().stream().filter(metric -> metric.name().equals("answered.arp"))
                 .findFirst().orElseThrow();
         assertEquals(1, host.value(answered));

@@ -89,7 +89,7 @@ final class UserspaceHostFixture {
     private final Outcome outcome = new Outcome();
     private final UnpooledByteBufAllocator allocator = new UnpooledByteBufAllocator(true);
     private final UserspaceHostStatistics hostStatistics = new UserspaceHostStatistics(() -> null);
-    private final IpContext hostView = new IpContext(Runnable::run, 128, FrameOrigin.LINK);
+    private final IpContext ipContext = new IpContext(Runnable::run, 128, FrameOrigin.LINK);
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final long written = Libc.allocateZeroed(MAX_FRAME_BYTES);
@@ -106,7 +106,7 @@ final class UserspaceHostFixture {
         for (String group : new String[] {"239.1.2.3", "ff15::123"}) {
             host.setGroup(this, IpAddress.parse(group), SourceFilter.EVERYTHING, nowNanos);
         }
-        receiver = new UserspaceHostReceiver(host, this::find, hostView, allocator, ReassemblyLimits.DEFAULT,
+        receiver = new UserspaceHostReceiver(host, this::find, ipContext, allocator, ReassemblyLimits.DEFAULT,
                 hostStatistics);
     }
 
@@ -182,12 +182,12 @@ final class UserspaceHostFixture {
     }
 
     private void receive(byte[] bytes) {
-        long verdicts = FrameChecks.parsedFrames(hostView.parseCounters());
+        long verdicts = FrameChecks.parsedFrames(ipContext.parseCounters());
         // The memory ends with the frame, so that reads beyond it are detected.
         ByteBuf frame = allocator.directBuffer(Math.max(1, bytes.length)).writeBytes(bytes);
         outcome.frames++;
         event(() -> receiver.receive(frame, false, nowNanos));
-        assertEquals(verdicts + 1, FrameChecks.parsedFrames(hostView.parseCounters()));
+        assertEquals(verdicts + 1, FrameChecks.parsedFrames(ipContext.parseCounters()));
         assertEquals(0, frame.refCnt(), "the frame is given back");
     }
 

@@ -189,7 +189,8 @@ class UserspaceStreamTest {
     }
 
     private static int rulesOf(RdmaRawSocketChannel connection) throws InterruptedException {
-        return connection.eventLoop().submit(() -> connection.loopStack().port().statistics().rules).sync().getNow();
+        return connection.eventLoop().submit(() ->
+                connection.loopStack().deviceQueue().statistics().rules).sync().getNow();
     }
 
     /** Adding a rule is a command to the device, which blocks the loop. */

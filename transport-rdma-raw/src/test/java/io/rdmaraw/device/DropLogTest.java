@@ -58,10 +58,10 @@ class DropLogTest {
 
     @Test
     void seriesIsLoggedOnce() {
-        port.bad = DropLog.SERIES - 1;
+        port.bad = DropLog.MIN_SERIES_DROPS - 1;
         poll();
         assertEquals(List.of(), lines);
-        port.bad = DropLog.SERIES;
+        port.bad = DropLog.MIN_SERIES_DROPS;
         poll();
         port.bad = 1_000_000;
         poll();
@@ -73,7 +73,7 @@ class DropLogTest {
     /** A server runs for months, and a later problem may have another cause. */
     @Test
     void laterSeriesIsLoggedAgain() {
-        port.bad = DropLog.SERIES;
+        port.bad = DropLog.MIN_SERIES_DROPS;
         port.rules = 1;
         poll();
         assertEquals(2, lines.size());
@@ -82,10 +82,10 @@ class DropLogTest {
             poll();
         }
         assertEquals(2, lines.size(), "nothing has been dropped since");
-        port.bad += DropLog.SERIES;
+        port.bad += DropLog.MIN_SERIES_DROPS;
         poll();
         assertEquals(3, lines.size());
-        port.bad += DropLog.SERIES;
+        port.bad += DropLog.MIN_SERIES_DROPS;
         nowNanos += DropLog.QUIET_NANOS / 2;
         poll();
         assertEquals(3, lines.size());
@@ -96,19 +96,19 @@ class DropLogTest {
     void rareDropsAreNotLogged() {
         for (port.bad = 1; port.bad < 100; port.bad++) {
             poll();
-            nowNanos += DropLog.SERIES_NANOS;
+            nowNanos += DropLog.MAX_SERIES_NANOS;
         }
         assertEquals(List.of(), lines);
-        port.bad += DropLog.SERIES;
+        port.bad += DropLog.MIN_SERIES_DROPS;
         poll();
         assertEquals(1, lines.size());
     }
 
     @Test
     void dropsWithinOneMinuteAreASeries() {
-        for (port.bad = 1; port.bad < DropLog.SERIES; port.bad++) {
+        for (port.bad = 1; port.bad < DropLog.MIN_SERIES_DROPS; port.bad++) {
             poll();
-            nowNanos += DropLog.SERIES_NANOS / DropLog.SERIES - DropLog.INTERVAL_NANOS;
+            nowNanos += DropLog.MAX_SERIES_NANOS / DropLog.MIN_SERIES_DROPS - DropLog.INTERVAL_NANOS;
         }
         assertEquals(List.of(), lines);
         poll();
@@ -117,7 +117,7 @@ class DropLogTest {
 
     @Test
     void queuesOfADeviceLogAReasonOnce() {
-        port.bad = DropLog.SERIES;
+        port.bad = DropLog.MIN_SERIES_DROPS;
         poll();
         newLog().poll(nowNanos);
         assertEquals(1, lines.size());
@@ -125,18 +125,18 @@ class DropLogTest {
 
     @Test
     void countersAreReadOncePerSecond() {
-        port.bad = DropLog.SERIES;
+        port.bad = DropLog.MIN_SERIES_DROPS;
         log.poll(START + DropLog.INTERVAL_NANOS - 1);
         assertEquals(List.of(), lines);
     }
 
     @Test
     void dropsOfOneAmongManyChannelsAreLogged() {
-        int count = 10 * DropLog.CHANNELS_PER_TURN;
+        int count = 10 * DropLog.CHANNELS_PER_POLL;
         for (int i = 0; i < count; i++) {
             channels.add(new Counts());
         }
-        ((Counts) channels.getLast()).bad = DropLog.SERIES;
+        ((Counts) channels.getLast()).bad = DropLog.MIN_SERIES_DROPS;
         for (int i = 0; i < 9; i++) {
             poll();
             assertEquals(List.of(), lines);

@@ -15,28 +15,28 @@ class RecoveryRateLimiterTest {
     @Test
     void failingQueueIsRecoveredOncePerIntervalAfterABurst() {
         for (int i = 0; i < RecoveryRateLimiter.BURST; i++) {
-            assertEquals(0, pace.take(START));
+            assertEquals(0, pace.acquire(START));
         }
-        assertEquals(RecoveryRateLimiter.INTERVAL_NANOS, pace.take(START));
-        assertEquals(1, pace.take(START + RecoveryRateLimiter.INTERVAL_NANOS - 1));
+        assertEquals(RecoveryRateLimiter.INTERVAL_NANOS, pace.acquire(START));
+        assertEquals(1, pace.acquire(START + RecoveryRateLimiter.INTERVAL_NANOS - 1));
         long now = START;
         for (int i = 0; i < 50; i++) {
             now += RecoveryRateLimiter.INTERVAL_NANOS;
-            assertEquals(0, pace.take(now));
-            assertTrue(pace.take(now) > 0);
+            assertEquals(0, pace.acquire(now));
+            assertTrue(pace.acquire(now) > 0);
         }
     }
 
     @Test
     void burstIsRestoredWithoutFailures() {
         for (int i = 0; i < RecoveryRateLimiter.BURST; i++) {
-            pace.take(START);
+            pace.acquire(START);
         }
         long later = START + 1000 * RecoveryRateLimiter.INTERVAL_NANOS;
         for (int i = 0; i < RecoveryRateLimiter.BURST; i++) {
-            assertEquals(0, pace.take(later));
+            assertEquals(0, pace.acquire(later));
         }
-        assertTrue(pace.take(later) > 0);
+        assertTrue(pace.acquire(later) > 0);
     }
 
     @Test

@@ -43,7 +43,7 @@ class EphemeralPortsTest {
         List<EphemeralPorts.Reservation> all = new ArrayList<>();
         Set<Integer> numbers = new HashSet<>();
         for (int i = 0; i < PORTS; i++) {
-            EphemeralPorts.Reservation made = ports.take(LOCAL, 0, 0, REMOTE, remotePort);
+            EphemeralPorts.Reservation made = ports.reserve(LOCAL, 0, 0, REMOTE, remotePort);
             assertTrue(numbers.add(made.port()), "a port twice towards one peer");
             all.add(made);
         }
@@ -55,13 +55,13 @@ class EphemeralPortsTest {
         List<EphemeralPorts.Reservation> first = takeAll(80);
         List<EphemeralPorts.Reservation> second = takeAll(443);
         assertEquals(PORTS, taken.cardinality());
-        BindException refused = assertThrows(BindException.class, () -> ports.take(LOCAL, 0, 0, REMOTE, 80));
+        BindException refused = assertThrows(BindException.class, () -> ports.reserve(LOCAL, 0, 0, REMOTE, 80));
         assertTrue(refused.getMessage().contains("in use"), refused.getMessage());
         // A port released for one peer is found again among all ports.
         EphemeralPorts.Reservation gone = first.removeLast();
         gone.close();
         gone.close();
-        EphemeralPorts.Reservation again = ports.take(LOCAL, 0, 0, REMOTE, 80);
+        EphemeralPorts.Reservation again = ports.reserve(LOCAL, 0, 0, REMOTE, 80);
         assertEquals(gone.port(), again.port());
         first.add(again);
         second.forEach(EphemeralPorts.Reservation::close);
@@ -74,7 +74,7 @@ class EphemeralPortsTest {
         takeAll(80);
         int before = asked;
         for (int i = 0; i < 100; i++) {
-            ports.take(LOCAL, 0, 0, REMOTE, 443);
+            ports.reserve(LOCAL, 0, 0, REMOTE, 443);
         }
         // Once, and once more per second of the test.
         assertTrue(asked - before < 50, asked - before + " times");
@@ -82,10 +82,10 @@ class EphemeralPortsTest {
 
     @Test
     void explicitPortIsNotShared() throws IOException {
-        EphemeralPorts.Reservation named = ports.take(LOCAL, 0, FIRST_PORT, REMOTE, 80);
-        assertThrows(BindException.class, () -> ports.take(LOCAL, 0, FIRST_PORT, REMOTE, 443));
+        EphemeralPorts.Reservation named = ports.reserve(LOCAL, 0, FIRST_PORT, REMOTE, 80);
+        assertThrows(BindException.class, () -> ports.reserve(LOCAL, 0, FIRST_PORT, REMOTE, 443));
         named.close();
-        ports.take(LOCAL, 0, FIRST_PORT, REMOTE, 443).close();
+        ports.reserve(LOCAL, 0, FIRST_PORT, REMOTE, 443).close();
         assertEquals(0, taken.cardinality());
     }
 }

@@ -69,10 +69,10 @@ class HostSegmentsTest {
         for (int i = 0; i < ROUNDS; i++) {
             NoStack stack = new NoStack();
             HostSegments segments = HostSegments.join("lo", stack);
-            segments.hold(PORT);
+            segments.acquirePort(PORT);
             segments.leave(stack);
             Thread.sleep(1);
-            segments.release(PORT);
+            segments.releasePort(PORT);
         }
         // Some threads may not have closed their descriptors yet, and other tests have event descriptors too.
         for (int i = 0; i < 100 && eventDescriptors() - before > ROUNDS / 2; i++) {
@@ -94,14 +94,14 @@ class HostSegmentsTest {
         NoStack stack = new NoStack();
         HostSegments segments = HostSegments.join("lo", stack);
         for (int port = PORT; port < PORT + 2 * MANY_PORTS; port += 2) {
-            segments.hold(port);
+            segments.acquirePort(port);
         }
         long before = threadNanos();
         long began = System.nanoTime();
         while (System.nanoTime() - began < CHURN_NANOS) {
-            segments.hold(PORT + 1);
+            segments.acquirePort(PORT + 1);
             Thread.sleep(0, 100_000);
-            segments.release(PORT + 1);
+            segments.releasePort(PORT + 1);
             Thread.sleep(0, 100_000);
         }
         long spent = threadNanos() - before;

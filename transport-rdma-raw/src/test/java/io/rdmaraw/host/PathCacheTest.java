@@ -63,13 +63,13 @@ class PathCacheTest {
     @Test
     void fewPeersUseSmallCache() {
         useAll(20, 100, 1);
-        assertEquals(PathCache.MIN_PATHS, cache.places());
+        assertEquals(PathCache.MIN_PATHS, cache.capacity());
     }
 
     @Test
     void cacheSizeIsLimited() {
         useAll(4 * PathCache.MAX_PATHS, 1, 1);
-        assertEquals(PathCache.MAX_PATHS, cache.places());
+        assertEquals(PathCache.MAX_PATHS, cache.capacity());
         assertSame(use(peer(3), 1), use(peer(3), 1));
     }
 
@@ -79,7 +79,7 @@ class PathCacheTest {
         assertEquals(0, known(20, 2));
         useAll(20, 3, 2);
         assertEquals(20, known(20, 2));
-        assertEquals(PathCache.MIN_PATHS, cache.places());
+        assertEquals(PathCache.MIN_PATHS, cache.capacity());
     }
 
     @Test
@@ -88,7 +88,7 @@ class PathCacheTest {
         InetSocketAddress other = null;
         for (int i = 1; other == null; i++) {
             PathCache fresh = new PathCache();
-            if (fresh.isSameSlot(peer(0), peer(i))) {
+            if (fresh.isSameBucket(peer(0), peer(i))) {
                 other = peer(i);
             }
         }

@@ -15,7 +15,7 @@ class SnapshotRateLimiterTest {
 
     @Test
     void fewSnapshotsAreAllowedAtOnce() {
-        for (int i = 0; i < SnapshotRateLimiter.AT_ONCE_NANOS / COST_NANOS; i++) {
+        for (int i = 0; i < SnapshotRateLimiter.BURST_NANOS / COST_NANOS; i++) {
             assertTrue(budget.allows(now), "number " + i);
             spend();
         }

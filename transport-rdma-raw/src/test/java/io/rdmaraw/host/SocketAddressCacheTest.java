@@ -41,7 +41,7 @@ class SocketAddressCacheTest {
     @Test
     void fewPeersUseSmallCache() {
         assertEquals(100, sameAgain(100));
-        assertEquals(SocketAddressCache.MIN_ADDRESSES, cache.places());
+        assertEquals(SocketAddressCache.MIN_ADDRESSES, cache.capacity());
     }
 
     @Test
@@ -50,7 +50,7 @@ class SocketAddressCacheTest {
             InetSocketAddress address = peer(i);
             assertEquals(1024 + i % 5, address.getPort());
         }
-        assertEquals(SocketAddressCache.MAX_ADDRESSES, cache.places());
+        assertEquals(SocketAddressCache.MAX_ADDRESSES, cache.capacity());
         assertSame(peer(1), peer(1));
     }
 

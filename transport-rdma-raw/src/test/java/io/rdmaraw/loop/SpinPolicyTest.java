@@ -20,9 +20,9 @@ class SpinPolicyTest {
     private int spins(int waits, boolean found, long nanos) {
         int spins = 0;
         for (int i = 0; i < waits; i++) {
-            if (policy.isWorthwhile()) {
+            if (policy.shouldSpin()) {
                 spins++;
-                policy.ended(found, nanos);
+                policy.spinEnded(found, nanos);
             }
         }
         return spins;
@@ -31,10 +31,10 @@ class SpinPolicyTest {
     /** Runs a trial. The first spin has the given outcome; the others find nothing. */
     private void trial(boolean found, long nanos) {
         int waits = 1;
-        while (!policy.isWorthwhile()) {
+        while (!policy.shouldSpin()) {
             assertTrue(++waits <= MAX_BREAK, "no trial in " + MAX_BREAK + " waits");
         }
-        policy.ended(found, nanos);
+        policy.spinEnded(found, nanos);
     }
 
     @Test
@@ -70,14 +70,14 @@ class SpinPolicyTest {
 
     /** Returns whether both loops spin. Unless both do, neither finds a frame. */
     private static boolean rally(SpinPolicy one, SpinPolicy other, boolean maySucceed) {
-        boolean first = one.isWorthwhile();
-        boolean second = other.isWorthwhile();
+        boolean first = one.shouldSpin();
+        boolean second = other.shouldSpin();
         boolean both = first && second && maySucceed;
         if (first) {
-            one.ended(both, both ? SOON_NANOS : SPIN_NANOS);
+            one.spinEnded(both, both ? SOON_NANOS : SPIN_NANOS);
         }
         if (second) {
-            other.ended(both, both ? SOON_NANOS : SPIN_NANOS);
+            other.spinEnded(both, both ? SOON_NANOS : SPIN_NANOS);
         }
         return both;
     }
@@ -100,7 +100,7 @@ class SpinPolicyTest {
         spins(100, false, SPIN_NANOS);
         trial(true, LATE_NANOS);
         assertEquals(3, spins(3, true, LATE_NANOS), "the rest of the trial");
-        assertFalse(policy.isWorthwhile());
+        assertFalse(policy.shouldSpin());
     }
 
     @Test
@@ -114,8 +114,8 @@ class SpinPolicyTest {
     @Test
     void unlimitedSpinsAreAlwaysWorthwhile() {
         SpinPolicy forEver = new SpinPolicy(Long.MAX_VALUE, new SplittableRandom(1));
-        assertTrue(forEver.isWorthwhile());
-        forEver.ended(true, 1_000_000_000L);
-        assertTrue(forEver.isWorthwhile());
+        assertTrue(forEver.shouldSpin());
+        forEver.spinEnded(true, 1_000_000_000L);
+        assertTrue(forEver.shouldSpin());
     }
 }

@@ -15,7 +15,7 @@ class TokenBucketTest {
     private final TokenBucket bucket = new TokenBucket(TOKENS, MILLI / TOKENS_PER_MILLI);
 
     private long takes(int attempts, long nowNanos) {
-        return IntStream.range(0, attempts).filter(i -> bucket.take(nowNanos) == 0).count();
+        return IntStream.range(0, attempts).filter(i -> bucket.acquire(nowNanos) == 0).count();
     }
 
     @ParameterizedTest
@@ -31,7 +31,7 @@ class TokenBucketTest {
     @Test
     void unusedTokensAccumulateUpToTheCapacity() {
         for (int milli = 0; milli < 1000; milli++) {
-            assertEquals(0, bucket.take(milli * MILLI));
+            assertEquals(0, bucket.acquire(milli * MILLI));
         }
         assertEquals(TOKENS, takes(10_000, 3_600_000 * MILLI));
     }
@@ -39,9 +39,9 @@ class TokenBucketTest {
     @Test
     void severalTokensCanBeTakenIfOneIsAvailable() {
         assertEquals(TOKENS - 1, takes(TOKENS - 1, 0));
-        assertEquals(0, bucket.take(3, 0));
-        assertEquals(3 * MILLI / TOKENS_PER_MILLI, bucket.take(0));
-        assertEquals(1, bucket.take(3 * MILLI / TOKENS_PER_MILLI - 1));
-        assertEquals(0, bucket.take(3 * MILLI / TOKENS_PER_MILLI));
+        assertEquals(0, bucket.acquire(3, 0));
+        assertEquals(3 * MILLI / TOKENS_PER_MILLI, bucket.acquire(0));
+        assertEquals(1, bucket.acquire(3 * MILLI / TOKENS_PER_MILLI - 1));
+        assertEquals(0, bucket.acquire(3 * MILLI / TOKENS_PER_MILLI));
     }
 }

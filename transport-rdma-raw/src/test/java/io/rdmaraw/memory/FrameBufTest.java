@@ -32,8 +32,8 @@ class FrameBufTest {
 
     @BeforeEach
     void take() {
-        pool.ownedBy(Thread.currentThread());
-        buf = pool.take();
+        pool.setOwner(Thread.currentThread());
+        buf = pool.acquire();
     }
 
     @AfterEach
@@ -47,11 +47,11 @@ class FrameBufTest {
 
     @Test
     void slotIsReturnedIfAttachedBufferWasReleasedElsewhere() {
-        for (ByteBuf payload : new ByteBuf[] {Unpooled.buffer(8), pool.take()}) {
+        for (ByteBuf payload : new ByteBuf[] {Unpooled.buffer(8), pool.acquire()}) {
             buf.attach(payload);
             payload.release();
             assertThrows(IllegalReferenceCountException.class, () -> buf.release());
-            buf = pool.take();
+            buf = pool.acquire();
         }
     }
 
@@ -166,7 +166,7 @@ class FrameBufTest {
         assertArrayEquals(content, read);
         FrameBuf same = buf;
         buf.release();
-        buf = pool.take();
+        buf = pool.acquire();
         assertEquals(same, buf);
         assertTrue(buf.isRegistered());
         assertEquals(buf.slotAddress(), buf.memoryAddress());
@@ -214,7 +214,7 @@ class FrameBufTest {
         assertFalse(buf.isRegistered());
         assertEquals(0x0304050609090000L, buf.getLong(0));
         buf.release();
-        buf = pool.take();
+        buf = pool.acquire();
         assertEquals(slotAddress, buf.memoryAddress());
         assertEquals(SLOT_BYTES, buf.capacity());
     }
@@ -267,7 +267,7 @@ class FrameBufTest {
         assertEquals(4, buf.attachedBytes());
         buf.release();
         assertEquals(0, payload.refCnt());
-        buf = pool.take();
+        buf = pool.acquire();
         assertEquals(0, buf.attachedBytes());
     }
 }

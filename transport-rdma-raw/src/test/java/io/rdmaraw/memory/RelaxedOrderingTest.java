@@ -10,16 +10,16 @@ class RelaxedOrderingTest {
 
     @Test
     void relaxedOrderingIsEnabledByDefault() {
-        assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null, ""));
-        assertEquals(0, RelaxedOrdering.access("false", ""));
+        assertEquals(RelaxedOrdering.ACCESS_FLAG, RelaxedOrdering.accessFlag(null, ""));
+        assertEquals(0, RelaxedOrdering.accessFlag("false", ""));
     }
 
     @Test
     void relaxedOrderingIsDisabledOnSlowerCpus() {
-        assertEquals(0, RelaxedOrdering.access(null, BROADWELL));
-        assertEquals(0, RelaxedOrdering.access(null, BROADWELL.replace("79", "63")));
-        assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null, BROADWELL.replace("79", "85")));
-        assertEquals(RelaxedOrdering.ACCESS, RelaxedOrdering.access(null,
+        assertEquals(0, RelaxedOrdering.accessFlag(null, BROADWELL));
+        assertEquals(0, RelaxedOrdering.accessFlag(null, BROADWELL.replace("79", "63")));
+        assertEquals(RelaxedOrdering.ACCESS_FLAG, RelaxedOrdering.accessFlag(null, BROADWELL.replace("79", "85")));
+        assertEquals(RelaxedOrdering.ACCESS_FLAG, RelaxedOrdering.accessFlag(null,
                 BROADWELL.replace("GenuineIntel", "AuthenticAMD")));
     }
 }

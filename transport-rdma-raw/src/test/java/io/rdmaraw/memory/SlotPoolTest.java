@@ -32,7 +32,7 @@ class SlotPoolTest {
             SlotPoison.OFF));
 
     private static SlotPool owned(SlotPool pool) {
-        pool.ownedBy(Thread.currentThread());
+        pool.setOwner(Thread.currentThread());
         return pool;
     }
 
@@ -45,23 +45,23 @@ class SlotPoolTest {
     void everySlotIsTakenOnce() {
         Set<Long> addresses = new HashSet<>();
         for (int i = 0; i < SLOTS; i++) {
-            FrameBuf buf = pool.take();
+            FrameBuf buf = pool.acquire();
             assertTrue(addresses.add(buf.slotAddress()));
             assertEquals(SLOT_BYTES, buf.capacity());
             assertEquals(0, buf.readableBytes());
             assertEquals(1, buf.refCnt());
         }
-        assertNull(pool.take());
+        assertNull(pool.acquire());
         assertEquals(0, pool.available());
     }
 
     @Test
     void lastUsedSlotIsReusedFirst() {
-        FrameBuf buf = pool.take();
+        FrameBuf buf = pool.acquire();
         buf.writeInt(42).readByte();
         buf.markReaderIndex();
         assertTrue(buf.release());
-        FrameBuf again = pool.take();
+        FrameBuf again = pool.acquire();
         assertSame(buf, again);
         assertEquals(0, again.readerIndex());
         assertEquals(0, again.resetReaderIndex().readerIndex(), "a mark of the last user must not survive");
@@ -71,7 +71,7 @@ class SlotPoolTest {
     void takesBackSlotsReleasedByOtherThreads() throws InterruptedException {
         List<FrameBuf> taken = new ArrayList<>();
         for (int i = 0; i < SLOTS; i++) {
-            taken.add(pool.take());
+            taken.add(pool.acquire());
         }
         List<Thread> threads = new ArrayList<>();
         for (FrameBuf buf : taken) {
@@ -82,14 +82,14 @@ class SlotPoolTest {
         }
         assertEquals(SLOTS, pool.available());
         for (int i = 0; i < SLOTS; i++) {
-            assertNotNull(pool.take());
+            assertNotNull(pool.acquire());
         }
     }
 
     private int[] takeNumbers(int count) {
         int[] numbers = new int[count];
         for (int i = 0; i < count; i++) {
-            numbers[i] = pool.take().slotIndex();
+            numbers[i] = pool.acquire().slotIndex();
         }
         return numbers;
     }
@@ -120,7 +120,7 @@ class SlotPoolTest {
     @Test
     void runEndsAtStridesAndAttachedBuffers() {
         int[] numbers = takeNumbers(3);
-        pool.slot(numbers[0]).attach(pool.take());
+        pool.slot(numbers[0]).attach(pool.acquire());
         pool.slot(numbers[1]).attach(Unpooled.directBuffer());
         pool.slot(numbers[2]).capacity(2 * STRIDE_BYTES);
         for (int i = 0; i < numbers.length; i++) {
@@ -130,7 +130,7 @@ class SlotPoolTest {
         }
         assertEquals(SLOTS, pool.available());
         SlotPool strides = striding(SlotPoison.OFF);
-        int first = strides.takeChunk();
+        int first = strides.acquireChunk();
         FrameBuf frame = strides.openReceived(first, 600);
         assertEquals(0, strides.releaseRun(new int[] {first}, 0, 1));
         assertEquals(1, frame.refCnt());
@@ -145,14 +145,14 @@ class SlotPoolTest {
         assertEquals(0, released.get());
         assertEquals(2, pool.releaseRun(numbers, 0, 2));
         SlotPool poisoned = owned(new SlotPool(memory.address(), StrideLayout.NONE, SLOTS, STRIDE_BYTES, 7, poison));
-        assertEquals(0, poisoned.releaseRun(new int[] {poisoned.take().slotIndex()}, 0, 1));
+        assertEquals(0, poisoned.releaseRun(new int[] {poisoned.acquire().slotIndex()}, 0, 1));
     }
 
     @Test
     void disownActionRunsWhenTheLastSlotIsReturned() {
         AtomicInteger ends = new AtomicInteger();
-        FrameBuf first = pool.take();
-        FrameBuf second = pool.take();
+        FrameBuf first = pool.acquire();
+        FrameBuf second = pool.acquire();
         pool.retireWhenReturned(ends::incrementAndGet);
         first.release();
         assertEquals(0, ends.get());
@@ -188,13 +188,13 @@ class SlotPoolTest {
     @Test
     void poisonFindsAWriterAfterRelease() {
         SlotPool poisoned = owned(new SlotPool(memory.address(), StrideLayout.NONE, SLOTS, STRIDE_BYTES, 7, poison));
-        FrameBuf buf = poisoned.take();
+        FrameBuf buf = poisoned.acquire();
         long address = buf.slotAddress();
         buf.release();
         NativeMemory.putInt(address + 100, 1);
-        poisoned.take().release();
+        poisoned.acquire().release();
         assertEquals(1, poison.violationCount());
-        poisoned.take().release();
+        poisoned.acquire().release();
         assertEquals(1, poison.violationCount());
     }
 
@@ -211,7 +211,7 @@ class SlotPoolTest {
     @Test
     void frameOfSeveralStridesIsContiguous() {
         SlotPool strides = striding(SlotPoison.OFF);
-        int first = strides.takeChunk();
+        int first = strides.acquireChunk();
         FrameBuf frame = strides.openReceived(first + 1, 600);
         assertEquals(600, frame.readableBytes());
         assertEquals(3 * 256, frame.capacity());
@@ -232,9 +232,9 @@ class SlotPoolTest {
         SlotPool large = owned(new SlotPool(memory.address(), StrideLayout.ofFrames(2, 500), 4, STRIDE_BYTES, 7,
                 SlotPoison.OFF));
         assertEquals(512, large.strideLayout().chunkBytes());
-        int first = large.takeChunk();
-        int second = large.takeChunk();
-        assertEquals(-1, large.takeChunk());
+        int first = large.acquireChunk();
+        int second = large.acquireChunk();
+        assertEquals(-1, large.acquireChunk());
         assertFalse(large.isReceiveMemoryLow(), "ordinary frames are received in slots, all of which are free");
         assertEquals(4, large.available());
         FrameBuf frame = large.openReceived(second, 500);
@@ -242,9 +242,9 @@ class SlotPoolTest {
         assertEquals(500, frame.readableBytes());
         frame.release();
         assertEquals(1, large.availableChunks());
-        large.returnStrides(first, 1);
+        large.releaseStrides(first, 1);
         assertEquals(2, large.availableChunks());
-        FrameBuf[] slots = {large.take(), large.take(), large.take(), large.take()};
+        FrameBuf[] slots = {large.acquire(), large.acquire(), large.acquire(), large.acquire()};
         assertTrue(large.isReceiveMemoryLow());
         assertEquals(memory.address() + 2 * 512, slots[0].slotAddress());
         for (FrameBuf slot : slots) {
@@ -256,12 +256,12 @@ class SlotPoolTest {
     @Test
     void chunkIsFreeAfterItsLastStrideIsReturned() throws InterruptedException {
         SlotPool strides = striding(SlotPoison.OFF);
-        int first = strides.takeChunk();
-        assertEquals(4, strides.takeChunk());
-        assertEquals(-1, strides.takeChunk());
+        int first = strides.acquireChunk();
+        assertEquals(4, strides.acquireChunk());
+        assertEquals(-1, strides.acquireChunk());
         FrameBuf spanning = strides.openReceived(first, 257);
         FrameBuf last = strides.openReceived(first + 3, 60);
-        strides.returnStrides(first + 2, 1);
+        strides.releaseStrides(first + 2, 1);
         spanning.release();
         assertEquals(0, strides.availableChunks());
         Thread other = new Thread(last::release);
@@ -269,16 +269,16 @@ class SlotPoolTest {
         other.join();
         assertEquals(1, strides.availableChunks());
         assertEquals(4, strides.available());
-        assertEquals(first, strides.takeChunk());
+        assertEquals(first, strides.acquireChunk());
     }
 
     @Test
     void disownActionRunsWhenTheLastStrideIsReturned() {
         SlotPool strides = striding(SlotPoison.OFF);
         AtomicInteger freed = new AtomicInteger();
-        int first = strides.takeChunk();
+        int first = strides.acquireChunk();
         FrameBuf frame = strides.openReceived(first, 300);
-        strides.returnStrides(first + 2, 2);
+        strides.releaseStrides(first + 2, 2);
         strides.retireWhenReturned(freed::incrementAndGet);
         assertEquals(0, freed.get());
         frame.release();
@@ -288,12 +288,12 @@ class SlotPoolTest {
     @Test
     void poisonFindsStridesWrittenToAfterTheirRelease() {
         SlotPool strides = striding(poison);
-        int first = strides.takeChunk();
+        int first = strides.acquireChunk();
         assertEquals(0, poison.violationCount());
         FrameBuf frame = strides.openReceived(first, 4 * 256);
         frame.release();
         NativeMemory.putByte(memory.address() + 700, (byte) 1);
-        assertEquals(first, strides.takeChunk());
+        assertEquals(first, strides.acquireChunk());
         assertEquals(1, poison.violationCount());
     }
 }

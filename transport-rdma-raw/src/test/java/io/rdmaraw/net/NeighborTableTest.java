@@ -127,7 +127,7 @@ class NeighborTableTest {
     /** A full table must not affect a resolved hop. */
     @Test
     void resolvedHopIsNotAffectedByUnresolvedOnes() {
-        table.known(LINK, HOP, MAC, nowNanos);
+        table.addKnown(LINK, HOP, MAC, nowNanos);
         for (int i = 0; i < 3 * NeighborTable.MAX_UNRESOLVED; i++) {
             table.request(LINK, hop(i), nowNanos);
             assertTrue(table.size() <= NeighborTable.MAX_UNRESOLVED + 1);
@@ -155,7 +155,7 @@ class NeighborTableTest {
     /** Many connections through one hop may report a failure at the same time. */
     @Test
     void suspectHopIsRequestedAgainAtOnce() {
-        table.known(LINK, HOP, MAC, nowNanos);
+        table.addKnown(LINK, HOP, MAC, nowNanos);
         table.suspect(LINK, HOP, nowNanos);
         assertLog();
         after(2);
@@ -224,7 +224,7 @@ class NeighborTableTest {
         assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
         after(1);
         assertLog("discard a");
-        table.known(LINK, HOP, MAC, nowNanos);
+        table.addKnown(LINK, HOP, MAC, nowNanos);
         table.linkChanged(LINK, nowNanos);
         assertLog();
     }
@@ -270,7 +270,7 @@ class NeighborTableTest {
 
     @Test
     void unusedHopIsRemoved() {
-        table.known(LINK, HOP, MAC, nowNanos);
+        table.addKnown(LINK, HOP, MAC, nowNanos);
         table.forgotten(LINK, HOP, nowNanos);
         table.forgotten(LINK, HOP, nowNanos);
         assertLog("who has 10.0.0.1 on 3");

@@ -181,7 +181,7 @@ class OffloadTest {
                 byte[] bytes = new byte[lengths.get(i)];
                 random.nextBytes(bytes);
                 expected.writeBytes(bytes);
-                buffers[i] = queue.slots().take();
+                buffers[i] = queue.slots().acquire();
                 indices[i] = random.nextInt(32);
                 lengthsBytes[i] = bytes.length;
                 buffers[i].setBytes(indices[i], bytes);
@@ -212,7 +212,7 @@ class OffloadTest {
 
         /** Without lengths and checksums, which the device computes. */
         FrameBuf headers() {
-            FrameBuf frame = queue.slots().take();
+            FrameBuf frame = queue.slots().acquire();
             frame.setZero(0, headerBytes());
             frame.writeLong(MAC << 16 | 0x0200).writeInt(0x0000_0ff2).writeShort(ipv4 ? 0x0800 : 0x86dd);
             if (ipv4) {

@@ -19,7 +19,7 @@ class ReceiveRingTest {
         SharedDevice device = SharedDevice.acquire("soft:loop:receive-ring");
         Slab slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), 4, 2048);
         SlotPool slots = slab.pool();
-        slots.ownedBy(Thread.currentThread());
+        slots.setOwner(Thread.currentThread());
         QueueCounters counters = new QueueCounters();
         ReceiveRing ring = new UnpolledRing(slots, counters, new Exhausted());
         ReceiveBurst burst = new ReceiveBurst();

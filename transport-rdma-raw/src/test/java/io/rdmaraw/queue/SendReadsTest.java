@@ -41,7 +41,7 @@ class SendReadsTest {
                 DirectAccess.REQUIRED, false, StridingReceive.NEVER));
         long[] before = counters();
         for (int i = 0; i < BURST; i++) {
-            FrameBuf frame = queue.slots().take();
+            FrameBuf frame = queue.slots().acquire();
             frame.writeZero(FRAME_BYTES);
             assertEquals(FrameQueue.ACCEPTED, queue.offer(frame));
         }

@@ -39,8 +39,8 @@ class SendRefusalTest {
 
     /** Offers a frame that the device refuses: a TSO payload with a segment length of 0. */
     private void offerBad() {
-        FrameBuf headers = queue.slots().take();
-        FrameBuf payload = queue.slots().take();
+        FrameBuf headers = queue.slots().acquire();
+        FrameBuf payload = queue.slots().acquire();
         headers.writeZero(54);
         payload.writeZero(FRAME_BYTES);
         assertEquals(FrameQueue.ACCEPTED, queue.offerSegmented(headers, new ByteBuf[] {payload}, new int[1],

@@ -33,12 +33,12 @@ class SlotReceivesTest {
 
     @BeforeEach
     void own() {
-        slots.ownedBy(Thread.currentThread());
+        slots.setOwner(Thread.currentThread());
     }
 
     @AfterEach
     void everySlotIsBack() {
-        receives.abandon();
+        receives.releaseAll();
         held.forEach(FrameBuf::release);
         assertEquals(SLOTS, slots.available());
         slab.close(device::release);
@@ -46,7 +46,7 @@ class SlotReceivesTest {
 
     private void hold(int count) {
         for (int i = 0; i < count; i++) {
-            held.add(slots.take());
+            held.add(slots.acquire());
         }
     }
 
@@ -95,7 +95,7 @@ class SlotReceivesTest {
                 SLOTS, 2048);
         device.retain();
         SlotPool pool = chunks.pool();
-        pool.ownedBy(Thread.currentThread());
+        pool.setOwner(Thread.currentThread());
         TestReceives large = new TestReceives(pool, counters, 8, true);
         large.refill();
         assertEquals(8, large.posted());
@@ -109,7 +109,7 @@ class SlotReceivesTest {
         frames.forEach(FrameBuf::release);
         large.refillIfLow();
         assertEquals(8, large.posted());
-        large.abandon();
+        large.releaseAll();
         assertEquals(8, pool.availableChunks());
         chunks.close(device::release);
     }

@@ -58,7 +58,7 @@ class TakeoverMessageTest {
         byte[] packet = TakeoverMessage.encode(new TakeoverMessage.Frame(7, bytes));
         assertTrue(packet.length <= TakeoverMessage.MAX_BYTES, "the longest frame fits into a message");
         TakeoverMessage.Frame read = assertInstanceOf(TakeoverMessage.Frame.class, TakeoverMessage.decode(packet));
-        assertEquals(7, read.place());
+        assertEquals(7, read.portIndex());
         assertArrayEquals(bytes, read.bytes());
     }
 

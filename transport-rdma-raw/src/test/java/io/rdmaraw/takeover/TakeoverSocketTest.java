@@ -69,10 +69,10 @@ class TakeoverSocketTest {
             assertEquals(ProcessHandle.current().pid(), predecessor.peerPid());
             successor.send(new TakeoverMessage.Hello());
             assertInstanceOf(TakeoverMessage.Hello.class, predecessor.receive(LIMIT_NANOS));
-            assertEquals(List.of(), predecessor.takeDescriptors());
+            assertEquals(List.of(), predecessor.pollDescriptors());
             predecessor.send(new TakeoverMessage.Take(List.of()), List.of(handed.fd(), handed.fd(), handed.fd()));
             successor.receive(LIMIT_NANOS);
-            List<Integer> taken = successor.takeDescriptors();
+            List<Integer> taken = successor.pollDescriptors();
             assertEquals(3, taken.size());
             for (int fd : taken) {
                 assertEquals(Files.readSymbolicLink(Path.of("/proc/self/fd", Integer.toString(handed.fd()))),
@@ -129,7 +129,7 @@ class TakeoverSocketTest {
                 assertNotNull(predecessor);
                 assertThrows(SocketTimeoutException.class, () -> successor.receive(0));
             }
-            assertTrue(successor.isReadable(LIMIT_NANOS));
+            assertTrue(successor.awaitReadable(LIMIT_NANOS));
             assertThrows(EOFException.class, () -> successor.receive(LIMIT_NANOS));
             assertThrows(EOFException.class, () -> successor.send(new TakeoverMessage.Hello()));
         }
@@ -138,7 +138,7 @@ class TakeoverSocketTest {
     @Test
     void staleSocketIsReplaced() throws IOException {
         TakeoverListener killed = TakeoverListener.open(path);
-        killed.abandon();
+        killed.closeKeepingFile();
         assertTrue(Files.exists(path), "as a process that was killed leaves it");
         assertNull(TakeoverConnection.connect(path));
         try (TakeoverListener listener = TakeoverListener.open(path);
@@ -238,11 +238,11 @@ class TakeoverSocketTest {
                 long bytes = Libc.allocateZeroed(Long.BYTES);
                 assertEquals(Long.BYTES, other.send(bytes, Long.BYTES, 0, 0));
                 Libc.free(bytes);
-                assertTrue(predecessor.isReadable(LIMIT_NANOS));
+                assertTrue(predecessor.awaitReadable(LIMIT_NANOS));
                 assertFalse(predecessor.hasEnded(), "no message of a takeover");
                 assertFalse(predecessor.hasEnded(), "nothing more");
                 other.close();
-                assertTrue(predecessor.isReadable(LIMIT_NANOS));
+                assertTrue(predecessor.awaitReadable(LIMIT_NANOS));
                 assertTrue(predecessor.hasEnded());
             }
         }
@@ -262,7 +262,7 @@ class TakeoverSocketTest {
             CompletableFuture<Void> ended = beside(() -> accept(listener).close());
             assertFalse(TakeoverConnection.isServed(path, LIMIT_NANOS), "it is just ending");
             ended.get();
-            listener.abandon();
+            listener.closeKeepingFile();
             assertFalse(TakeoverConnection.isServed(path, LIMIT_NANOS), "it has been killed");
         }
     }

@@ -56,7 +56,7 @@ class ConnectThrottleTest {
     private void answer(int flags) {
         Segment syn = syns.remove();
         Segment answer = new Segment();
-        ReplyQueue.answer(syn, answer, 0);
+        ReplyQueue.addressReply(syn, answer, 0);
         answer.flags = flags;
         answer.ack = syn.seq + 1;
         answer.window = 1000;
@@ -81,13 +81,13 @@ class ConnectThrottleTest {
         storm();
         int sent = poll();
         for (int ticks = 0; sent < STORM; ticks++) {
-            assertTrue(ticks <= STORM / ConnectThrottle.PER_TICK, sent + " SYNs after " + ticks + " ticks");
+            assertTrue(ticks <= STORM / ConnectThrottle.MIN_SYNS_PER_TICK, sent + " SYNs after " + ticks + " ticks");
             long deadline = engine.nextDeadlineNanos();
             assertTrue(deadline <= now + TICK_NANOS, "the loop would sleep");
             now = Math.max(now, deadline);
             engine.advance(now);
             int more = poll();
-            assertTrue(more <= ConnectThrottle.PER_TICK, more + " at once");
+            assertTrue(more <= ConnectThrottle.MIN_SYNS_PER_TICK, more + " at once");
             sent += more;
         }
         assertEquals(STORM, sent);

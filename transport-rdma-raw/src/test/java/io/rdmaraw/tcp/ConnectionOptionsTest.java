@@ -240,11 +240,11 @@ class ConnectionOptionsTest {
         while (d.events.events.isEmpty() && d.engine.pollSegment(d.now, out)) {
             assertTrue(out.sliceBuffer(0).refCnt() > 0, out.toString());
             if (d.events.events.isEmpty()) {
-                out.transmitted();
+                out.releasePayload();
             }
         }
         assertEquals(1, buffer.refCnt());
-        out.transmitted();
+        out.releasePayload();
         assertEquals(0, buffer.refCnt());
         d.says("RA 3001 ack 1").state(TcpState.CLOSED);
     }
@@ -260,7 +260,7 @@ class ConnectionOptionsTest {
         Segment out = new Segment();
         assertTrue(d.engine.pollSegment(d.now, out));
         assertEquals(200, out.payloadLength());
-        out.transmitted();
+        out.releasePayload();
         assertFalse(d.engine.pollSegment(d.now, out));
         d.engine.adopt(d.c, d.now);
         d.hears("A 1 ack 201").saysNothing();

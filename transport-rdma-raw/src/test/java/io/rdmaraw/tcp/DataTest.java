@@ -126,7 +126,7 @@ class DataTest {
         d.after(200).hears("A 2049 len 1 ack 1").says("A 1 ack 2049 win 0");
         d.after(200).hears("A 2048 ack 1").says("A 1 ack 2049 win 0");
         d.after(200).hears("A 2048 len 1 ack 1").says("A 1 ack 2049 win 0 sack 2048-2049");
-        d.c.readWindowOpened(2048);
+        d.c.reportRead(2048);
         d.says("A 1 ack 2049 win 2048");
     }
 
@@ -136,12 +136,12 @@ class DataTest {
         d.events.readAtOnce = false;
         d.hears("A 1 len 8000 ack 1").says("A 1 ack 8001 win 192");
         // RFC 9293 section 3.8.6.2.2: neither a full segment nor half the buffer was read.
-        d.c.readWindowOpened(1000);
+        d.c.reportRead(1000);
         d.saysNothing();
         d.hears("A 8001 len 1 ack 1").says("A 1 ack 8002 win 191");
-        d.c.readWindowOpened(4000);
+        d.c.reportRead(4000);
         d.says("A 1 ack 8002 win 5191");
-        assertThrows(IllegalArgumentException.class, () -> d.c.readWindowOpened(4000));
+        assertThrows(IllegalArgumentException.class, () -> d.c.reportRead(4000));
     }
 
     @Test

@@ -93,7 +93,7 @@ final class Dialogue {
     Dialogue hears(String text) {
         parse(text, segment);
         engine.onSegment(segment, now);
-        segment.transmitted();
+        segment.releasePayload();
         if (c == null && events.accepted != null) {
             c = events.accepted;
         }
@@ -183,7 +183,7 @@ final class Dialogue {
             said.add(format(out));
             mark = out.mark;
             edge = out.ack + (out.window << (c == null ? 0 : c.rcvWndShift)) - IRS;
-            out.transmitted();
+            out.releasePayload();
         }
     }
 
@@ -241,7 +241,7 @@ final class Dialogue {
     /** Splits the payload into slices, as if merged from several frames. */
     private static void merge(Segment s, int segmentBytes) {
         int length = s.payloadLength;
-        s.transmitted();
+        s.releasePayload();
         for (int at = 0; at < length; at += segmentBytes) {
             int part = Math.min(segmentBytes, length - at);
             s.addSlice(Unpooled.wrappedBuffer(new byte[part]), 0, part);

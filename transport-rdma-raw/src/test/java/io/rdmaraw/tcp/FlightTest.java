@@ -86,11 +86,11 @@ class FlightTest {
         Dialogue d = sent(100);
         d.now += 10_000_000;
         d.hears("A 1 ack 101");
-        long busyNanos = SendTimes.busyNanos(d.c, d.now);
+        long busyNanos = SendTimeStatistics.busyNanos(d.c, d.now);
         d.now += 1_000_000_000;
-        assertEquals(busyNanos, SendTimes.busyNanos(d.c, d.now));
+        assertEquals(busyNanos, SendTimeStatistics.busyNanos(d.c, d.now));
         d.saysNothing();
-        assertEquals(busyNanos, SendTimes.busyNanos(d.c, d.now));
+        assertEquals(busyNanos, SendTimeStatistics.busyNanos(d.c, d.now));
     }
 
     @Test

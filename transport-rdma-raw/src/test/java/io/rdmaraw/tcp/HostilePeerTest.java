@@ -55,7 +55,7 @@ class HostilePeerTest {
                     case 0 -> connection.abort();
                     case 1 -> connection.close();
                     case 2 -> connection.shutdownOutput();
-                    default -> connection.readWindowOpened(random.nextInt(connection.unreadBytes() + 1));
+                    default -> connection.reportRead(random.nextInt(connection.unreadBytes() + 1));
                 }
             }
         };
@@ -74,7 +74,7 @@ class HostilePeerTest {
             Segment s = cookie.flags != 0 && random.nextInt(8) == 0 ? cookieReturned(random)
                     : segment(random, c, random.nextInt(8) == 0 ? 80 : c.localPort(), last);
             engine.onSegment(s, now);
-            s.transmitted();
+            s.releasePayload();
             act(random, connections.get(random.nextInt(connections.size())));
             Segment out = new Segment();
             int polls = 0;
@@ -85,7 +85,7 @@ class HostilePeerTest {
                 if (out.connection() == null && out.flags == (TcpFlags.SYN | TcpFlags.ACK)) {
                     cookie.copyHeader(out);
                 }
-                out.transmitted();
+                out.releasePayload();
             }
             for (TcpConnection each : connections) {
                 check(each);
@@ -112,7 +112,7 @@ class HostilePeerTest {
                     c.send(buffer);
                 }
             }
-            case 4 -> c.readWindowOpened(c.unreadBytes());
+            case 4 -> c.reportRead(c.unreadBytes());
             case 5 -> c.noDelay(random.nextBoolean());
             case 6 -> c.keepAlive(random.nextBoolean());
             case 7 -> {
@@ -201,7 +201,7 @@ class HostilePeerTest {
         assertTrue(Sequence.beforeOrAt(c.sndUna, c.sndNxt));
         assertTrue(Sequence.beforeOrAt(c.rcvNxt, c.rcvAdv));
         assertTrue(c.cwnd >= 0 && c.inFlightBytes() >= 0 && c.unreadBytes >= 0);
-        if (c.flight != null && c.state().synchronizedState()) {
+        if (c.flight != null && c.state().isSynchronized()) {
             assertEquals(c.sndUna, c.flight.scoreboard.startSeq());
             assertEquals(c.sndNxt, c.flight.scoreboard.endSeq());
             assertTrue(c.deadlineNanos() != Tcb.NEVER || c.is(Tcb.READY), "something to send but no deadline: " + c);

@@ -111,10 +111,10 @@ class LossTest {
     @Test
     void pathBytesExcludeQueues() {
         Dialogue d = established(plain());
-        assertEquals(d.c.congestionWindowBytes(), d.c.pathBytes());
+        assertEquals(d.c.congestionWindowBytes(), d.c.bandwidthDelayBytes());
         d.send(10).says("PA 1 len 10 ack 1").after(50).hears("A 1 ack 11");
         // The minimum RTT is 10 ms, the smoothed RTT 15 ms by now.
-        assertEquals(d.c.congestionWindowBytes() * 2 / 3, d.c.pathBytes(), 1);
+        assertEquals(d.c.congestionWindowBytes() * 2 / 3, d.c.bandwidthDelayBytes(), 1);
     }
 
     @Test
@@ -432,8 +432,8 @@ class LossTest {
         assertEquals(3, buffer.refCnt());
         d.hears("A 1 ack 11");
         assertEquals(2, buffer.refCnt());
-        first.transmitted();
-        second.transmitted();
+        first.releasePayload();
+        second.releasePayload();
         assertEquals(0, buffer.refCnt());
     }
 

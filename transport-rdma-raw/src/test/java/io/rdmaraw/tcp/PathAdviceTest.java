@@ -61,7 +61,7 @@ class PathAdviceTest {
     private boolean poll(TcpEngine engine) {
         boolean said = engine.pollSegment(now, out);
         if (said) {
-            out.transmitted();
+            out.releasePayload();
         }
         return said;
     }

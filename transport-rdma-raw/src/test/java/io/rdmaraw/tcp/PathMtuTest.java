@@ -248,7 +248,7 @@ class PathMtuTest {
             assertTrue(count < 10 && d.engine.pollSegment(d.now, out));
             assertTrue(out.payloadLength() >= 8, "eight bytes beside all options");
             payloadBytes += out.payloadLength();
-            out.transmitted();
+            out.releasePayload();
         }
     }
 }

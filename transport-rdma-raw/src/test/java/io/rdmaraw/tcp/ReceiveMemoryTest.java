@@ -59,7 +59,7 @@ class ReceiveMemoryTest {
     private void poll() {
         Segment out = new Segment();
         while (engine.pollSegment(now, out)) {
-            out.transmitted();
+            out.releasePayload();
         }
     }
 
@@ -94,7 +94,7 @@ class ReceiveMemoryTest {
     void nothingIsLeft() {
         engine.shutdown();
         assertEquals(0, slotsHeld());
-        assertEquals(0, engine.receiveMemory.aheadBytes());
+        assertEquals(0, engine.receiveMemory.outOfOrderBytes());
         assertEquals(0, engine.receiveMemory.unreadBytes());
     }
 
@@ -139,7 +139,7 @@ class ReceiveMemoryTest {
             receive(0, 3 + i * 1400, 1400);
         }
         assertEquals(150, slotsHeld());
-        assertTrue(engine.receiveMemory.aheadBytes() >= 150 * SLOT_BYTES);
+        assertTrue(engine.receiveMemory.outOfOrderBytes() >= 150 * SLOT_BYTES);
         assertSound();
     }
 
@@ -167,7 +167,7 @@ class ReceiveMemoryTest {
         start(TcpLimits.builder(), 1);
         receive(0, 3, 33_000, 65_600);
         assertEquals(1, slotsHeld());
-        assertTrue(engine.receiveMemory.aheadBytes() >= 65_600);
+        assertTrue(engine.receiveMemory.outOfOrderBytes() >= 65_600);
         assertSound();
     }
 
@@ -288,7 +288,7 @@ class ReceiveMemoryTest {
             }
             assertSound();
         }
-        assertTrue(engine.receiveMemory.aheadBytes() <= 256 << 10);
+        assertTrue(engine.receiveMemory.outOfOrderBytes() <= 256 << 10);
     }
 
     @Test
@@ -305,7 +305,7 @@ class ReceiveMemoryTest {
             // The fourth connection is read.
             receive(3, 1 + taken[3], 1000);
             taken[3] += connections.get(3).unreadBytes();
-            connections.get(3).readWindowOpened(connections.get(3).unreadBytes());
+            connections.get(3).reportRead(connections.get(3).unreadBytes());
         }
         assertEquals(600_000, taken[3]);
         assertTrue(taken[0] + taken[1] + taken[2] <= (256 << 10) + 3 * 1000);
@@ -326,7 +326,7 @@ class ReceiveMemoryTest {
         long charged = ReceiveMemory.chargedUnread(c);
         assertTrue(charged <= 5L * c.receiveBufferBytes + SLOT_BYTES, charged + " bytes");
         assertEquals(engine.receiveMemory.unreadBytes(), charged);
-        c.readWindowOpened(c.unreadBytes());
+        c.reportRead(c.unreadBytes());
         poll();
         assertEquals(0, engine.receiveMemory.unreadBytes());
         receive(0, seq, length);
@@ -339,12 +339,12 @@ class ReceiveMemoryTest {
         TcpConnection c = connections.get(0);
         for (int i = 0; i < 20_000; i++) {
             receive(0, 1 + i, 1);
-            c.unreadPieceJoined();
+            c.unreadPieceMerged();
             assertEquals(i + 1, c.unreadBytes());
         }
         assertEquals(1, c.unreadPieces());
         assertSound();
-        c.readWindowOpened(20_000);
+        c.reportRead(20_000);
         assertSound();
         assertEquals(0, c.unreadPieces());
     }
@@ -357,11 +357,11 @@ class ReceiveMemoryTest {
             receive(0, 1 + i * 10, 10);
         }
         for (int i = 0; i < 333; i++) {
-            c.readWindowOpened(3);
+            c.reportRead(3);
             assertSound();
         }
         assertEquals(1, c.unreadPieces());
-        c.readWindowOpened(1);
+        c.reportRead(1);
         assertEquals(0, c.unreadPieces());
         assertEquals(0, engine.receiveMemory.unreadBytes());
     }
@@ -400,11 +400,11 @@ class ReceiveMemoryTest {
         while (c.rcvAdv - c.rcvNxt >= 20_000) {
             engine.onSegment(segment(0, TcpFlags.ACK, c.rcvNxt).payload(buffer, 0, 20_000), now);
             poll();
-            c.readWindowOpened(c.unreadBytes());
+            c.reportRead(c.unreadBytes());
         }
         engine.onSegment(segment(0, TcpFlags.ACK, c.rcvNxt).payload(buffer, 0, c.rcvAdv - c.rcvNxt), now);
         poll();
-        c.readWindowOpened(c.unreadBytes());
+        c.reportRead(c.unreadBytes());
         poll();
         assertTrue(c.rcvAdv - c.rcvNxt >= 8 << 10, c.rcvAdv - c.rcvNxt + " bytes are offered");
     }
@@ -424,7 +424,7 @@ class ReceiveMemoryTest {
         assertEquals(1 + taken, d.edge);
         // Data within the advertised window is still accepted.
         int edge = d.c.rcvAdv;
-        d.c.readWindowOpened(100);
+        d.c.reportRead(100);
         d.after(0);
         assertEquals(edge, d.c.rcvAdv);
         assertEquals(edge - Dialogue.IRS, d.edge);

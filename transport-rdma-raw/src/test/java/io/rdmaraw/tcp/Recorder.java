@@ -40,7 +40,7 @@ class Recorder implements TcpEvents {
         buffer.getBytes(index, bytes);
         received.writeBytes(bytes);
         if (readAtOnce) {
-            connection.readWindowOpened(length);
+            connection.reportRead(length);
         }
     }
 

@@ -146,7 +146,7 @@ final class SegmentSequence implements TcpEvents {
         }
         options(s, connections.get(0));
         engine.onSegment(s, now);
-        s.transmitted();
+        s.releasePayload();
     }
 
     private void hear(TcpConnection c) {
@@ -169,7 +169,7 @@ final class SegmentSequence implements TcpEvents {
             s.payload(buffer((payload - 63) * 16), 0, (payload - 63) * 16);
         }
         engine.onSegment(s, now);
-        s.transmitted();
+        s.releasePayload();
     }
 
     private int near(TcpConnection c, int which) {
@@ -243,7 +243,7 @@ final class SegmentSequence implements TcpEvents {
                 c.notSentLowWater((what >>> 4) * 500);
                 c.notSentRoom();
             }
-            default -> c.readWindowOpened(c.unreadBytes());
+            default -> c.reportRead(c.unreadBytes());
         }
     }
 
@@ -266,7 +266,7 @@ final class SegmentSequence implements TcpEvents {
                     knownCookie = out.fastOpenCookieHigh;
                 }
             }
-            out.transmitted();
+            out.releasePayload();
         }
     }
 
@@ -300,7 +300,7 @@ final class SegmentSequence implements TcpEvents {
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
         assertTrue(length > 0 && index >= 0 && index + length <= buffer.capacity() && buffer.refCnt() > 0);
         if ((length & 16) != 0) {
-            connection.readWindowOpened(length);
+            connection.reportRead(length);
         }
     }
 

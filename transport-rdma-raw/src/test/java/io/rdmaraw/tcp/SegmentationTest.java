@@ -32,7 +32,7 @@ class SegmentationTest {
         assertEquals(1000, out.segmentSizeBytes());
         assertEquals(3, out.segmentCount());
         assertEquals(TcpFlags.ACK | TcpFlags.PSH | TcpFlags.FIN, out.flags);
-        out.transmitted();
+        out.releasePayload();
         assertEquals(0, out.segmentSizeBytes());
         assertEquals(1, out.segmentCount());
     }

@@ -104,7 +104,7 @@ class StructuresTest {
 
     private static int drain(Reassembly held, TreeSet<Integer> model, byte[] stream, int from) {
         int next = from;
-        while (held.hasAt(BASE + next)) {
+        while (held.startsAtOrBefore(BASE + next)) {
             int end = held.firstEnd() - BASE;
             ByteBuf buffer = held.firstBuffer();
             int index = held.firstIndexOf(BASE + next);
@@ -142,7 +142,7 @@ class StructuresTest {
         }
         assertEquals(expected, actual);
         Segment report = new Segment();
-        ranges.report(report, 3);
+        ranges.writeBlocks(report, 3);
         assertEquals(Math.min(3, expected.size()), report.sackCount);
         for (int i = 0; i < report.sackCount; i++) {
             assertTrue(expected.contains(report.sackStart(i) - BASE + "-" + (report.sackEnd(i) - BASE)));
@@ -186,9 +186,9 @@ class StructuresTest {
                     }
                     default -> {
                         if (random.nextInt(10) == 0) {
-                            sb.forgetLosses();
+                            sb.clearLosses();
                         } else if (random.nextInt(10) == 0) {
-                            sb.forgetSacks();
+                            sb.clearSacks();
                         }
                     }
                 }
@@ -216,7 +216,7 @@ class StructuresTest {
         assertEquals(sb.endSeq() - sb.startSeq() - sacked - lost, sb.pipeBytes());
         assertEquals(firstLost, sb.firstLost());
         int linked = 0;
-        for (int e = sb.oldestInFlight(); e != Scoreboard.NONE; e = sb.sentAfter(e)) {
+        for (int e = sb.oldestInFlight(); e != Scoreboard.NONE; e = sb.nextSent(e)) {
             assertFalse(sb.isSacked(e) || sb.isLost(e));
             linked++;
         }
@@ -257,7 +257,7 @@ class StructuresTest {
                             assertEquals(stream[at++], out.sliceBuffer(i).getByte(out.sliceIndex(i) + k));
                         }
                     }
-                    out.transmitted();
+                    out.releasePayload();
                     if (random.nextInt(4) == 0) {
                         int to = acked + random.nextInt(end - acked + 1);
                         assertEquals(to - acked, queue.acknowledge(BASE + to));
@@ -499,11 +499,11 @@ class StructuresTest {
                     .append(board.sentNanos(entry)).append(board.isSacked(entry) ? "s" : "")
                     .append(board.isLost(entry) ? "l" : "").append(board.isRetransmitted(entry) ? "r" : "").append(' ');
         }
-        for (int entry = board.oldestInFlight(); entry != Scoreboard.NONE; entry = board.sentAfter(entry)) {
+        for (int entry = board.oldestInFlight(); entry != Scoreboard.NONE; entry = board.nextSent(entry)) {
             text.append(board.startSeq(entry)).append(' ');
         }
         for (int entry = board.head(); entry != board.tail(); entry++) {
-            text.append(board.isSacked(entry) ? board.behindSacked(entry) - board.head() + " " : "");
+            text.append(board.isSacked(entry) ? board.firstUnsackedAfter(entry) - board.head() + " " : "");
         }
         return text.append(board.sackedBytes()).append(' ').append(board.sackedCount()).append(' ')
                 .append(board.lostBytes()).append(' ').append(board.pipeBytes()).toString();

@@ -82,10 +82,10 @@ class TcpConnectionInfoTest {
     void timeLimitedBySendBufferIsCounted() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.send(3_000);
-        d.c.awaitsSendRoom(true);
+        d.c.setAwaitingSendRoom(true);
         at(d.after(25));
         assertEquals(25, bufferMillis(d), 0.01);
-        d.c.awaitsSendRoom(false);
+        d.c.setAwaitingSendRoom(false);
         at(d.after(25));
         assertEquals(25, bufferMillis(d), 0.01);
     }

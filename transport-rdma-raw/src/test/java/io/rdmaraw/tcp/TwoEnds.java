@@ -58,7 +58,7 @@ class TwoEnds {
 
     /** Checks that all buffers passed to the engines are released. */
     void assertNothingHeld() {
-        wire.forEach(a -> a.segment.transmitted());
+        wire.forEach(a -> a.segment.releasePayload());
         for (ByteBuf buffer : buffers) {
             assertEquals(0, buffer.refCnt(), "references left to a buffer");
         }
@@ -79,7 +79,7 @@ class TwoEnds {
     private void carry(Segment s, boolean toServer) {
         s.retainPayload();
         if (s.payloadLength() > maxPayloadBytes || random.nextDouble() < loss) {
-            s.transmitted();
+            s.releasePayload();
             return;
         }
         if (random.nextDouble() < duplication) {
@@ -114,7 +114,7 @@ class TwoEnds {
         while (!wire.isEmpty() && wire.peek().time <= now) {
             Arrival a = wire.poll();
             (a.atServer ? server : client).onSegment(a.segment, now);
-            a.segment.transmitted();
+            a.segment.releasePayload();
         }
         return true;
     }

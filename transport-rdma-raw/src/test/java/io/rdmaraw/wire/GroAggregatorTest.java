@@ -67,9 +67,9 @@ class GroAggregatorTest {
         assertEquals(PAYLOAD_BYTES, run.segmentBytes());
         assertEquals(parsed.payloadOffset(), run.headerBytes());
         assertEquals(PAYLOAD_BYTES, take(ipv4, SEQUENCE + PAYLOAD_BYTES, TcpFlags.ACK, PAYLOAD_BYTES));
-        assertFalse(run.isPushed());
+        assertFalse(run.hasPush());
         assertEquals(300, take(ipv4, SEQUENCE + 2 * PAYLOAD_BYTES, TcpFlags.ACK | TcpFlags.PSH, 300));
-        assertTrue(run.isPushed());
+        assertTrue(run.hasPush());
         assertEquals(0, take(ipv4, SEQUENCE + 2 * PAYLOAD_BYTES + 300, TcpFlags.ACK, PAYLOAD_BYTES), "behind the end");
         assertEquals(3, parser.counters().get(ParseVerdict.TCP));
     }

@@ -141,7 +141,7 @@ class HeaderRoundTripTest {
         put(address + 28, payload);
         IcmpHeader.updateChecksum(address + 20, 8 + payload.length);
         assertEquals(ParseVerdict.ICMP, parser.parseIp(address, total, false, frame));
-        IcmpHeader.turnIntoReply(address + 20, IcmpHeader.ECHO_REPLY);
+        IcmpHeader.convertToReply(address + 20, IcmpHeader.ECHO_REPLY);
         assertEquals(ParseVerdict.ICMP, parser.parseIp(address, total, false, frame));
         assertEquals(IcmpHeader.ECHO_REPLY, IcmpHeader.type(address + 20));
         assertEquals(word >>> 16, NetworkOrder.getU16(address + 24));

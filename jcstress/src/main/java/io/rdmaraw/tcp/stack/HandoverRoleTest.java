@@ -21,7 +21,8 @@ import java.util.List;
 @State
 public class HandoverRoleTest {
     private static final int PORT = 80;
-    private static final List<PortHandover.Shared> SHARED = List.of(new PortHandover.Shared(IpAddress.ANY_IPV4, PORT));
+    private static final List<PortHandover.SharedPort> SHARED =
+            List.of(new PortHandover.SharedPort(IpAddress.ANY_IPV4, PORT));
     private static final Segment SEGMENT = new Segment().destination(0, 1, PORT);
 
     private final PortHandover handover = new PortHandover();

@@ -67,7 +67,7 @@ final class QueueCalls implements AutoCloseable {
         long[] nanos = new long[bursts];
         for (int b = 0; b < bursts; b++) {
             for (int i = 0; i < BURST; i++) {
-                frames[i] = queue.slots().take();
+                frames[i] = queue.slots().acquire();
                 frames[i].writeBytes(outgoing);
             }
             long start = System.nanoTime();

@@ -42,7 +42,7 @@ public class SlotBufferBenchmark {
     public void open() {
         device = SharedDevice.acquire("soft:loop:slots");
         slab = Slab.allocate(device.protectionDomain(), device.registeredRanges(), 1024, 2048);
-        slab.pool().ownedBy(Thread.currentThread());
+        slab.pool().setOwner(Thread.currentThread());
     }
 
     /** Releases the slots and the device. */
@@ -54,7 +54,7 @@ public class SlotBufferBenchmark {
     /** Uses a slot. */
     @Benchmark
     public long slot() {
-        return use(slab.pool().take());
+        return use(slab.pool().acquire());
     }
 
     /** Uses a buffer of Netty's pooled allocator. */

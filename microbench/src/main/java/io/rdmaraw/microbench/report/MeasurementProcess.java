@@ -26,18 +26,18 @@ final class MeasurementProcess {
 
     private final Measurement measurement;
     private final double limitSeconds;
-    private final BooleanSupplier goOn;
+    private final BooleanSupplier keepRunning;
 
     /**
      * Creates the process without starting it.
      *
      * @param limitSeconds time after which the process is ended
-     * @param goOn         returns false after Ctrl-C; the process is then ended early
+     * @param keepRunning  returns false after Ctrl-C; the process is then ended early
      */
-    MeasurementProcess(Measurement measurement, double limitSeconds, BooleanSupplier goOn) {
+    MeasurementProcess(Measurement measurement, double limitSeconds, BooleanSupplier keepRunning) {
         this.measurement = measurement;
         this.limitSeconds = limitSeconds;
-        this.goOn = goOn;
+        this.keepRunning = keepRunning;
     }
 
     MeasurementResult run() throws InterruptedException {
@@ -61,7 +61,7 @@ final class MeasurementProcess {
         builder.environment().put(RowsSoFar.VARIABLE, rows.toString());
         Process process = builder.start();
         process.getOutputStream().close();
-        boolean ended = await(process, limitSeconds, goOn);
+        boolean ended = await(process, limitSeconds, keepRunning);
         double seconds = secondsSince(start);
         JsonNode result = lastObject(Files.readString(out, StandardCharsets.UTF_8));
         // A process that was ended early prints its rows so far, as after Ctrl-C.
@@ -70,7 +70,7 @@ final class MeasurementProcess {
         }
         return MeasurementResult.inPart(measurement, seconds, Files.exists(rows)
                 ? lastObject(Files.readString(rows, StandardCharsets.UTF_8)) : null,
-                !goOn.getAsBoolean() ? INTERRUPTED : ended ? reason(process.exitValue(), err)
+                !keepRunning.getAsBoolean() ? INTERRUPTED : ended ? reason(process.exitValue(), err)
                         : "ended after " + Math.round(limitSeconds)
                         + " s, which is all that the report gives it" + progress(err));
     }
@@ -100,13 +100,14 @@ final class MeasurementProcess {
     }
 
     /**
-     * Waits for a process. Ends it if its time is over or {@code goOn} returns false.
+     * Waits for a process. Ends it if its time is over or {@code keepRunning} returns false.
      *
      * @return whether the process has ended by itself
      */
-    static boolean await(Process process, double limitSeconds, BooleanSupplier goOn) throws InterruptedException {
+    static boolean await(Process process, double limitSeconds,
+            BooleanSupplier keepRunning) throws InterruptedException {
         long start = System.nanoTime();
-        while (goOn.getAsBoolean() && secondsSince(start) < limitSeconds) {
+        while (keepRunning.getAsBoolean() && secondsSince(start) < limitSeconds) {
             if (process.waitFor(POLL_MILLIS, TimeUnit.MILLISECONDS)) {
                 return true;
             }

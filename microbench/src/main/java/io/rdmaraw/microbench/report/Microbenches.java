@@ -55,7 +55,7 @@ final class Microbenches {
         return benchmark.isEmpty() ? NAME : NAME + '.' + benchmark;
     }
 
-    static MeasurementResult run(String benchmark, boolean quick, double limitSeconds, BooleanSupplier goOn)
+    static MeasurementResult run(String benchmark, boolean quick, double limitSeconds, BooleanSupplier keepRunning)
             throws InterruptedException {
         Path jar = jar();
         List<String> options = new ArrayList<>(List.of(benchmark + ENDING));
@@ -68,11 +68,12 @@ final class Microbenches {
         Path rows = null;
         try {
             rows = Files.createTempFile("rdma-raw", ".json");
-            boolean ended = MeasurementProcess.await(process(jar, options, rows), limitSeconds, goOn);
+            boolean ended = MeasurementProcess.await(process(jar, options, rows), limitSeconds, keepRunning);
             double seconds = (System.nanoTime() - start) / 1e9;
             return ended ? result(benchmark, command, seconds,
                     toReport(new ObjectMapper().readTree(Files.readString(rows))), null)
-                    : result(benchmark, command, seconds, null, !goOn.getAsBoolean() ? MeasurementProcess.INTERRUPTED
+                    : result(benchmark, command, seconds, null,
+                            !keepRunning.getAsBoolean() ? MeasurementProcess.INTERRUPTED
                             : "ended after " + Math.round(limitSeconds)
                             + " s, which is all that the report gives it");
         } catch (IOException e) {

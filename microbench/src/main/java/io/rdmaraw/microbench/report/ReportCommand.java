@@ -75,8 +75,8 @@ public final class ReportCommand implements Callable<Integer> {
             write(report);
         } else {
             // After Ctrl-C the page contains the results so far.
-            try (EndOnSignal goOn = new EndOnSignal()) {
-                report = measure(goOn);
+            try (EndOnSignal keepRunning = new EndOnSignal()) {
+                report = measure(keepRunning);
                 write(report);
             }
         }
@@ -91,7 +91,7 @@ public final class ReportCommand implements Callable<Integer> {
         }
     }
 
-    private Report measure(BooleanSupplier goOn) throws InterruptedException {
+    private Report measure(BooleanSupplier keepRunning) throws InterruptedException {
         List<Measurement> wanted = Measurements.all(quick, device).stream().filter(m -> isWanted(m.name())).toList();
         List<String> microbenches = Microbenches.names().stream().filter(each -> isWanted(Microbenches.nameOf(each)))
                 .toList();
@@ -105,7 +105,7 @@ public final class ReportCommand implements Callable<Integer> {
         String date = ZonedDateTime.now().format(DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm zzz", Locale.ROOT));
         long start = System.nanoTime();
         Noise noise = only.isEmpty() ? new Noise() : null;
-        List<MeasurementResult> results = measure(wanted, microbenches, start, goOn);
+        List<MeasurementResult> results = measure(wanted, microbenches, start, keepRunning);
         return new Report(machine, Environment.versions(), noise == null ? Json.object() : noise.toJson(), command(),
                 date, results);
     }
@@ -120,25 +120,25 @@ public final class ReportCommand implements Callable<Integer> {
     }
 
     private List<MeasurementResult> measure(List<Measurement> wanted, List<String> microbenches, long start,
-            BooleanSupplier goOn) throws InterruptedException {
+            BooleanSupplier keepRunning) throws InterruptedException {
         double reserved = wanted.stream().mapToDouble(Measurement::budgetSeconds).sum()
                 + (microbenches.isEmpty() ? 0 : Microbenches.QUICK_SECONDS);
         List<MeasurementResult> results = new ArrayList<>();
         for (Measurement measurement : wanted) {
             reserved -= measurement.budgetSeconds();
-            if (!goOn.getAsBoolean()) {
+            if (!keepRunning.getAsBoolean()) {
                 results.add(MeasurementResult.failed(measurement, 0, MeasurementProcess.INTERRUPTED));
                 continue;
             }
             say(measurement.commandLine());
             results.add(noted(new MeasurementProcess(measurement, limit(measurement.budgetSeconds(), reserved, start),
-                    goOn).run()));
+                    keepRunning).run()));
         }
-        for (String each : goOn.getAsBoolean() ? microbenches : List.<String>of()) {
+        for (String each : keepRunning.getAsBoolean() ? microbenches : List.<String>of()) {
             say(Microbenches.nameOf(each) + " (JMH)");
             double budget = Microbenches.QUICK_SECONDS / microbenches.size();
             reserved -= budget;
-            results.add(noted(Microbenches.run(each, quick, limit(budget, reserved, start), goOn)));
+            results.add(noted(Microbenches.run(each, quick, limit(budget, reserved, start), keepRunning)));
         }
         return results;
     }

@@ -83,7 +83,7 @@ final class IdleServer implements AutoCloseable {
             if (!syn && output.payloadLength() > 0) {
                 throw new IllegalStateException("an idle connection sent data: " + output);
             }
-            output.transmitted();
+            output.releasePayload();
             server.engine.onSegment(input, nowNanos);
             count++;
         }

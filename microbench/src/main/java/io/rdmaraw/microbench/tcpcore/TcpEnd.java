@@ -60,7 +60,7 @@ class TcpEnd implements TcpEvents, AutoCloseable {
         if (length != MESSAGE_BYTES) {
             throw new IllegalStateException("a message of " + length + " bytes instead of " + MESSAGE_BYTES);
         }
-        connection.readWindowOpened(length);
+        connection.reportRead(length);
         messagesIn++;
         if (answering) {
             begin(connection);

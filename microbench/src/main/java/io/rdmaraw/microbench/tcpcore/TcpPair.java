@@ -118,7 +118,7 @@ final class TcpPair implements AutoCloseable {
         int count = 0;
         while (count < BURST_PACKETS && from.engine.pollSegment(now, output)) {
             lengths[count] = TcpPackets.write(output, memoryAddress + (long) count * SLOT_BYTES);
-            output.transmitted();
+            output.releasePayload();
             count++;
         }
         for (int i = 0; i < count; i++) {

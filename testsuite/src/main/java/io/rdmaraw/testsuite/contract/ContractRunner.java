@@ -23,7 +23,7 @@ final class ContractRunner {
     /** Number of differences that did not occur in all repetitions of the shrunk program. */
     private int unstable;
     private final long beganNanos = System.nanoTime();
-    private long toldNanos = beganNanos;
+    private long reportedNanos = beganNanos;
 
     ContractRunner(long from, long seeds, int threads, boolean shrinks, PrintStream out) {
         this.from = from;
@@ -110,8 +110,8 @@ final class ContractRunner {
 
     private synchronized void progress() {
         long now = System.nanoTime();
-        if (now - toldNanos > PROGRESS_NANOS) {
-            toldNanos = now;
+        if (now - reportedNanos > PROGRESS_NANOS) {
+            reportedNanos = now;
             out.println(done + " of " + seeds + " programs, " + seconds() + " s, " + known.size() + " known faults, "
                     + unknown.size() + " other differences");
         }

@@ -52,7 +52,7 @@ final class BulkEnd implements TcpEvents {
     @Override
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
         bytesIn += length;
-        connection.readWindowOpened(length);
+        connection.reportRead(length);
     }
 
     @Override

@@ -76,7 +76,7 @@ final class CoreSender implements AutoCloseable {
 
     /** Sends for this time, then resets the connection. */
     void send(int seconds) {
-        LinkEmulator.punctual();
+        LinkEmulator.raiseTimerPrecision();
         long now = System.nanoTime();
         long last = now + seconds * 1_000_000_000L;
         TcpConnection connection = end.engine.connect(now, 0, ourAddress, PORT, 0, peerAddress, KernelTransfer.PORT,
@@ -115,7 +115,7 @@ final class CoreSender implements AutoCloseable {
             count = 0;
             while (count < PacketPort.BURST && end.engine.pollSegment(now, segment)) {
                 port.sendFrom(count, outbound(count), write(outbound(count)));
-                segment.transmitted();
+                segment.releasePayload();
                 count++;
             }
             // As on any device, packets are lost if the interface has no room for them.

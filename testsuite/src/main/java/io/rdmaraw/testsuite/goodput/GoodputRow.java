@@ -40,21 +40,21 @@ record GoodputRow(String name, String transport, List<Double> values, List<Doubl
     private String json() {
         String text = String.format(Locale.ROOT, "{\"case\": \"%s\", \"transport\": \"%s\", \"device\": \"%s\", "
                 + "\"unit\": \"Mbit/s\", \"min\": %.2f, \"median\": %.2f, \"max\": %.2f, \"runs\": %d", name, transport,
-                transport.startsWith("sim") ? "none" : "veth", least(values), median(), most(values), values.size());
+                transport.startsWith("sim") ? "none" : "veth", min(values), median(), max(values), values.size());
         if (kernel != null) {
             List<Double> ratios = ratios(values, kernel);
             text += String.format(Locale.ROOT, ", \"ratioTo\": \"%s\", \"ratioMin\": %.3f, "
                     + "\"ratioMedian\": %.3f, \"ratioMax\": %.3f", 
-                    transport.replace("core-", "kernel-"), least(ratios), median(ratios), most(ratios));
+                    transport.replace("core-", "kernel-"), min(ratios), median(ratios), max(ratios));
         }
         return text + "}";
     }
 
-    private static double least(List<Double> values) {
+    private static double min(List<Double> values) {
         return values.stream().mapToDouble(Double::doubleValue).min().orElseThrow();
     }
 
-    private static double most(List<Double> values) {
+    private static double max(List<Double> values) {
         return values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
     }
 }

@@ -94,9 +94,9 @@ public final class SimulatedTransfer {
     }
 
     /** Returns the goodput of one flow with a pacing rate, and reports all data packets to an observer. */
-    static double paced(PathCase path, CongestionControl.Factory algorithm, long maxPacingRate, Observer told) {
+    static double paced(PathCase path, CongestionControl.Factory algorithm, long maxPacingRate, Observer listener) {
         SimulatedTransfer transfer = new SimulatedTransfer(path, 1, 1);
-        transfer.observer = told;
+        transfer.observer = listener;
         transfer.add(GoodputConfig.of(algorithm), 1);
         return transfer.run(path.seconds(), 0, maxPacingRate)[0];
     }
@@ -192,7 +192,7 @@ public final class SimulatedTransfer {
             if (segment.payloadLength() > 0) {
                 observer.sent(segment.payloadLength(), now);
             }
-            segment.transmitted();
+            segment.releasePayload();
             long arrival = line.arrivalNanos(packet.length + ETHERNET_BYTES, now);
             if (arrival >= 0) {
                 arrivals.add(new Arrival(arrival, order++, to, packet));

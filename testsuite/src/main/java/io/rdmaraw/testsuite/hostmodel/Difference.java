@@ -14,11 +14,11 @@ import java.util.stream.Collectors;
  * @param probe          the packet
  * @param ours           the reaction of our host
  * @param twin           the reaction of the kernel's host
- * @param isPictureRight whether our host knows the same routes as the kernel
+ * @param hasSameRoutes  whether our host knows the same routes as the kernel
  * @param changes        commands so far
  * @param twinLink       returns the link of the kernel's route to the peer; -1 if there is none
  */
-record Difference(int step, Probe probe, Answer ours, Answer twin, boolean isPictureRight,
+record Difference(int step, Probe probe, Answer ours, Answer twin, boolean hasSameRoutes,
         List<String> changes, IntSupplier twinLink) {
     /**
      * Returns the facts that differ: "delivered", "sender", "answered", "link", "source", "next hop", "detail",
@@ -72,6 +72,6 @@ record Difference(int step, Probe probe, Answer ours, Answer twin, boolean isPic
     @Override
     public String toString() {
         return probe + "\n  ours:   " + ours + "\n  kernel: " + twin + "\n  differs in " + String.join(", ", facts())
-                + (isPictureRight ? "" : ", and the routes that our host knows are not those of the kernel");
+                + (hasSameRoutes ? "" : ", and the routes that our host knows are not those of the kernel");
     }
 }

@@ -71,10 +71,10 @@ final class Lab implements AutoCloseable {
             if (ours.routes(false).equals(firstRoutes) && twin.routes(false).equals(firstRoutes)) {
                 ours.program().forget();
                 twin.program().forget();
-                if (!isPictureRight()) {
+                if (!hasSameRoutes()) {
                     ours.rereadAll();
                 }
-                return isPictureRight();
+                return hasSameRoutes();
             }
         }
         return false;
@@ -207,7 +207,7 @@ final class Lab implements AutoCloseable {
     }
 
     /** Returns whether the routes that our host knows are those of the kernel. */
-    boolean isPictureRight() throws Exception {
+    boolean hasSameRoutes() throws Exception {
         return ours.routes(true).equals(ours.routes(false));
     }
 

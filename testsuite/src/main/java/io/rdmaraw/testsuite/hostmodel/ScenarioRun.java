@@ -43,8 +43,8 @@ final class ScenarioRun {
             this.twin = twin;
         }
 
-        Difference difference(int step, boolean isPictureRight, List<String> changes) {
-            return new Difference(step, probe, ours.answer(), twin.answer(), isPictureRight, changes, this::twinLink);
+        Difference difference(int step, boolean hasSameRoutes, List<String> changes) {
+            return new Difference(step, probe, ours.answer(), twin.answer(), hasSameRoutes, changes, this::twinLink);
         }
 
         private int twinLink() {
@@ -170,9 +170,9 @@ final class ScenarioRun {
             }
             differing = settle(step, again);
         }
-        boolean isPictureRight = differing.isEmpty() || lab.isPictureRight();
+        boolean hasSameRoutes = differing.isEmpty() || lab.hasSameRoutes();
         List<Difference> differences = differing.stream()
-                .map(pair -> pair.difference(step, isPictureRight, List.copyOf(applied)))
+                .map(pair -> pair.difference(step, hasSameRoutes, List.copyOf(applied)))
                 .filter(this::isNotAccepted).toList();
         oursById.clear();
         twinById.clear();

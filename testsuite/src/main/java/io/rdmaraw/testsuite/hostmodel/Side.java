@@ -367,7 +367,7 @@ final class Side implements AutoCloseable {
      */
     int linkOfRoute(InetAddress source, InetAddress destination) {
         try (RouteQuery query = namespace.call(RouteQuery::new)) {
-            Route route = query.ask(IpAddress.of(destination), IpAddress.of(source), 0, false);
+            Route route = query.query(IpAddress.of(destination), IpAddress.of(source), 0, false);
             if (route == null || route.nextHops().isEmpty()) {
                 return -1;
             }

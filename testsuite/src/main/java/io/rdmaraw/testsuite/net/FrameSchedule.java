@@ -4,9 +4,9 @@ import java.util.Arrays;
 
 /** A queue of frames ordered by due time, and by arrival for equal times. It is a binary heap without objects. */
 final class FrameSchedule {
-    private static final int PLACE_BITS = 24;
+    private static final int SLOT_BITS = 24;
     private long[] dueNanos = new long[1024];
-    /** The order of arrival, with the frame's place in the low bits. */
+    /** The order of arrival, with the frame's slot in the low bits. */
     private long[] entries = new long[1024];
     private int size;
     private long order;
@@ -18,15 +18,15 @@ final class FrameSchedule {
     /**
      * Adds a frame.
      *
-     * @param place number of the frame's place, 0 to 2^24 - 1
-     * @param due   time at which the frame is due
+     * @param slot number of the frame's slot, 0 to 2^24 - 1
+     * @param due  time at which the frame is due
      */
-    void add(int place, long due) {
+    void add(int slot, long due) {
         if (size == entries.length) {
             dueNanos = Arrays.copyOf(dueNanos, 2 * size);
             entries = Arrays.copyOf(entries, 2 * size);
         }
-        long entry = order++ << PLACE_BITS | place;
+        long entry = order++ << SLOT_BITS | slot;
         int at = size++;
         while (at > 0 && isBefore(due, entry, at - 1 >> 1)) {
             move(at - 1 >> 1, at);
@@ -41,9 +41,9 @@ final class FrameSchedule {
         return size == 0 ? Long.MAX_VALUE : dueNanos[0];
     }
 
-    /** Removes the first frame and returns its place. */
+    /** Removes the first frame and returns its slot. */
     int removeFirst() {
-        int place = (int) (entries[0] & (1 << PLACE_BITS) - 1);
+        int slot = (int) (entries[0] & (1 << SLOT_BITS) - 1);
         size--;
         long due = dueNanos[size];
         long entry = entries[size];
@@ -60,7 +60,7 @@ final class FrameSchedule {
         }
         dueNanos[at] = due;
         entries[at] = entry;
-        return place;
+        return slot;
     }
 
     private boolean isBefore(long due, long entry, int other) {

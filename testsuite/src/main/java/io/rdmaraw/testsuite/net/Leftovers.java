@@ -23,7 +23,7 @@ public final class Leftovers {
 
     /** Removes everything that this process has created, for a process that exits before it has closed them. */
     public static void removeOwn() {
-        if (!NetworkNames.areThere()) {
+        if (!NetworkNames.exist()) {
             return;
         }
         long own = ProcessHandle.current().pid();

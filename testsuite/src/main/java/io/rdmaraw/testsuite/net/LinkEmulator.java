@@ -19,7 +19,7 @@ import io.rdmaraw.testsuite.sim.Impairment;
 public final class LinkEmulator implements AutoCloseable {
     /** Maximum length of a frame. */
     public static final int FRAME_BYTES = 2048;
-    private static final int PLACES = 1 << 16;
+    private static final int SLOTS = 1 << 16;
     private static final long PRCTL = Libc.address("prctl");
     private static final int PR_SET_TIMERSLACK = 29;
     private static final long SETPRIORITY = Libc.address("setpriority");
@@ -30,14 +30,14 @@ public final class LinkEmulator implements AutoCloseable {
 
     private final PacketPort left;
     private final PacketPort right;
-    private final FramePlaces places = new FramePlaces(PLACES);
+    private final FrameSlots slots = new FrameSlots(SLOTS);
     private final LinkEmulatorDirection toRight;
     private final LinkEmulatorDirection toLeft;
     private final EventFd stop = new EventFd();
     private final Thread thread;
     private final Object countersLock = new Object();
     private LinkEmulatorCounters[] counters;
-    private boolean wanted;
+    private boolean countersRequested;
     private boolean ended;
     private boolean closed;
     private Throwable failure;
@@ -45,8 +45,8 @@ public final class LinkEmulator implements AutoCloseable {
     private LinkEmulator(PacketPort left, PacketPort right, Impairment toRight, Impairment toLeft, long seed) {
         this.left = left;
         this.right = right;
-        this.toRight = new LinkEmulatorDirection(left, right, places, new ImpairedLine(toRight, seed));
-        this.toLeft = new LinkEmulatorDirection(right, left, places, new ImpairedLine(toLeft, ~seed));
+        this.toRight = new LinkEmulatorDirection(left, right, slots, new ImpairedLine(toRight, seed));
+        this.toLeft = new LinkEmulatorDirection(right, left, slots, new ImpairedLine(toLeft, ~seed));
         thread = Thread.ofPlatform().daemon().name("link emulator").unstarted(this::run);
     }
 
@@ -74,7 +74,7 @@ public final class LinkEmulator implements AutoCloseable {
     }
 
     private void run() {
-        punctual();
+        raiseTimerPrecision();
         try (FdWaiter waiter = new FdWaiter(stop.fd(), left.fd(), right.fd());
                 FdWaiter onlyStop = new FdWaiter(stop.fd())) {
             while (!answerCounters(false)) {
@@ -93,7 +93,7 @@ public final class LinkEmulator implements AutoCloseable {
      * Reduces the timer slack and raises the priority of the calling thread, so that it is as punctual as the kernel's
      * own network threads.
      */
-    public static void punctual() {
+    public static void raiseTimerPrecision() {
         NativeCall.intValue(PRCTL, PR_SET_TIMERSLACK, TIMER_SLACK_NANOS, 0, 0);
         NativeCall.intValue(SETPRIORITY, 0, 0, NICE);
     }
@@ -108,8 +108,8 @@ public final class LinkEmulator implements AutoCloseable {
             Thread.onSpinWait();
             return;
         }
-        // While all places are in use, the sockets stay readable. Only frames that become due release places.
-        FdWaiter on = places.isEmpty() ? onlyStop : waiter;
+        // While all slots are in use, the sockets stay readable. Only frames that become due release slots.
+        FdWaiter on = slots.isEmpty() ? onlyStop : waiter;
         if ((on.await(next == Long.MAX_VALUE ? -1 : next - now) & 1) != 0) {
             stop.drain();
         }
@@ -118,9 +118,9 @@ public final class LinkEmulator implements AutoCloseable {
     /** Publishes the counters if requested. Called between two turns; returns whether the link emulator must stop. */
     private boolean answerCounters(boolean last) {
         synchronized (countersLock) {
-            if (wanted || last) {
+            if (countersRequested || last) {
                 counters = new LinkEmulatorCounters[] {toRight.counters(), toLeft.counters()};
-                wanted = false;
+                countersRequested = false;
                 ended |= last;
                 countersLock.notifyAll();
             }
@@ -140,12 +140,12 @@ public final class LinkEmulator implements AutoCloseable {
 
     private LinkEmulatorCounters[] read() {
         synchronized (countersLock) {
-            wanted = !ended;
-            if (wanted) {
+            countersRequested = !ended;
+            if (countersRequested) {
                 stop.signal();
             }
             try {
-                while (wanted) {
+                while (countersRequested) {
                     countersLock.wait();
                 }
             } catch (InterruptedException e) {
@@ -179,6 +179,6 @@ public final class LinkEmulator implements AutoCloseable {
         left.close();
         right.close();
         stop.close();
-        places.close();
+        slots.close();
     }
 }

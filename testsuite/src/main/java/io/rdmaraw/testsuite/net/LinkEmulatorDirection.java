@@ -23,7 +23,7 @@ final class LinkEmulatorDirection {
 
     private final PacketPort from;
     private final PacketPort to;
-    private final FramePlaces places;
+    private final FrameSlots slots;
     private final ImpairedLine line;
     private final FrameSchedule schedule = new FrameSchedule();
     private final int[] inbound = new int[PacketPort.BURST];
@@ -38,22 +38,22 @@ final class LinkEmulatorDirection {
     private long unkept;
     private long kernelDrops;
 
-    LinkEmulatorDirection(PacketPort from, PacketPort to, FramePlaces places, ImpairedLine line) {
+    LinkEmulatorDirection(PacketPort from, PacketPort to, FrameSlots slots, ImpairedLine line) {
         this.from = from;
         this.to = to;
-        this.places = places;
+        this.slots = slots;
         this.line = line;
     }
 
     /** Receives frames and returns their number. */
     int receive() {
-        while (inboundCount < PacketPort.BURST && !places.isEmpty()) {
-            int place = places.take();
-            from.receiveInto(inboundCount, places.address(place), LinkEmulator.FRAME_BYTES);
-            inbound[inboundCount++] = place;
+        while (inboundCount < PacketPort.BURST && !slots.isEmpty()) {
+            int slot = slots.acquire();
+            from.receiveInto(inboundCount, slots.address(slot), LinkEmulator.FRAME_BYTES);
+            inbound[inboundCount++] = slot;
         }
         if (inboundCount == 0) {
-            // No place is free. The frames stay in the socket, which counts its drops, until other frames have been
+            // No slot is free. The frames stay in the socket, which counts its drops, until other frames have been
             // sent.
             return 0;
         }
@@ -64,8 +64,8 @@ final class LinkEmulatorDirection {
             for (int i = 0; i < count; i++) {
                 // Use the kernel's timestamp. Otherwise a burst after a late wake-up would overflow the buffer of the
                 // line.
-                long told = from.receivedRealTimeNanos(i);
-                long stamp = told == 0 ? now : told - ahead;
+                long kernelNanos = from.receivedRealTimeNanos(i);
+                long stamp = kernelNanos == 0 ? now : kernelNanos - ahead;
                 lastStampNanos = Math.clamp(stamp, Math.max(lastStampNanos, now - LATEST_NANOS), now);
                 take(inbound[i], from.receivedBytes(i), lastStampNanos);
             }
@@ -74,7 +74,7 @@ final class LinkEmulatorDirection {
         inboundCount -= count;
         for (int i = 0; i < inboundCount && count > 0; i++) {
             inbound[i] = inbound[i + count];
-            from.receiveInto(i, places.address(inbound[i]), LinkEmulator.FRAME_BYTES);
+            from.receiveInto(i, slots.address(inbound[i]), LinkEmulator.FRAME_BYTES);
         }
         return count;
     }
@@ -84,26 +84,26 @@ final class LinkEmulatorDirection {
         return instant.getEpochSecond() * 1_000_000_000L + instant.getNano();
     }
 
-    private void take(int place, int lengthBytes, long now) {
+    private void take(int slot, int lengthBytes, long now) {
         if (lengthBytes < 0) {
             unkept++;
-            places.give(place);
+            slots.release(slot);
             return;
         }
-        places.length(place, lengthBytes);
-        if (isHousekeeping(places.address(place), lengthBytes)) {
-            schedule.add(place, now);
+        slots.length(slot, lengthBytes);
+        if (isHousekeeping(slots.address(slot), lengthBytes)) {
+            schedule.add(slot, now);
             return;
         }
         long arrival = line.arrivalNanos(lengthBytes, now);
         if (arrival == ImpairedLine.LOST) {
             lost++;
-            places.give(place);
+            slots.release(slot);
         } else if (arrival == ImpairedLine.OVERFLOWED) {
             overflowed++;
-            places.give(place);
+            slots.release(slot);
         } else {
-            schedule.add(place, arrival);
+            schedule.add(slot, arrival);
         }
     }
 
@@ -127,9 +127,9 @@ final class LinkEmulatorDirection {
     /** Sends the frames that are due and returns the number of frames sent. */
     int send(long now) {
         while (outboundCount < PacketPort.BURST && schedule.firstNanos() <= now) {
-            int place = schedule.removeFirst();
-            to.sendFrom(outboundCount, places.address(place), places.length(place));
-            outbound[outboundCount++] = place;
+            int slot = schedule.removeFirst();
+            to.sendFrom(outboundCount, slots.address(slot), slots.length(slot));
+            outbound[outboundCount++] = slot;
         }
         if (outboundCount == 0) {
             return 0;
@@ -137,12 +137,12 @@ final class LinkEmulatorDirection {
         int sent = to.send(outboundCount);
         delivered += sent;
         for (int i = 0; i < sent; i++) {
-            places.give(outbound[i]);
+            slots.release(outbound[i]);
         }
         outboundCount -= sent;
         for (int i = 0; i < outboundCount && sent > 0; i++) {
             outbound[i] = outbound[i + sent];
-            to.sendFrom(i, places.address(outbound[i]), places.length(outbound[i]));
+            to.sendFrom(i, slots.address(outbound[i]), slots.length(outbound[i]));
         }
         return sent;
     }

@@ -21,12 +21,12 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 final class NetworkExtension implements ExecutionCondition, ParameterResolver, BeforeEachCallback,
         AfterEachCallback {
     private static final Namespace STORE = Namespace.create(NetworkExtension.class);
-    private static final Optional<String> REASON_AGAINST =
-            NamespaceAbility.reasonAgainst(List.of("ethtool", "tcpdump"));
+    private static final Optional<String> UNAVAILABLE_REASON =
+            NamespaceSupport.unavailableReason(List.of("ethtool", "tcpdump"));
 
     @Override
     public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
-        return REASON_AGAINST
+        return UNAVAILABLE_REASON
                 .map(ConditionEvaluationResult::disabled)
                 .orElseGet(() -> ConditionEvaluationResult.enabled("network namespaces can be made"));
     }

@@ -24,7 +24,7 @@ final class NetworkNames {
     }
 
     /** Returns whether this process has used any number. */
-    static boolean areThere() {
+    static boolean exist() {
         return COUNTER.get() > 0;
     }
 

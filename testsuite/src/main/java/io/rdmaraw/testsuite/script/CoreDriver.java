@@ -100,7 +100,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
         while (true) {
             if (engine.pollSegment(nowNanos, out)) {
                 Packet packet = Packet.decode(codec.encode(out));
-                out.transmitted();
+                out.releasePayload();
                 return packet;
             }
             long next = engine.nextDeadlineNanos();
@@ -121,7 +121,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     @Override
     public void read(int bytes) {
         unread -= bytes;
-        connection.readWindowOpened(bytes);
+        connection.reportRead(bytes);
     }
 
     @Override
@@ -168,7 +168,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     public void close() {
         engine.shutdown();
         while (engine.pollSegment(nowNanos, out)) {
-            out.transmitted();
+            out.releasePayload();
         }
     }
 
@@ -188,7 +188,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
         unread += length;
         if (readsAtOnce) {
             unread = 0;
-            from.readWindowOpened(length);
+            from.reportRead(length);
         }
     }
 

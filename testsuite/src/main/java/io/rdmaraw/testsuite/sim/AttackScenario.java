@@ -44,7 +44,7 @@ final class AttackScenario {
     void run() {
         HostilePeer peer = plan.attack.newPeer();
         peer.play(this);
-        silent = !peer.goesOn();
+        silent = !peer.isEndless();
         hosts.forEach(AttackedHost::closeAll);
         pass(PATIENCE_NANOS);
         String after = PATIENCE_NANOS / 60_000 / LinkPlan.MILLI + " minutes after the last close";

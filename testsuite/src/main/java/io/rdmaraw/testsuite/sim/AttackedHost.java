@@ -200,7 +200,7 @@ final class AttackedHost implements TcpEvents {
 
     @Override
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
-        connection.readWindowOpened(length);
+        connection.reportRead(length);
     }
 
     @Override

@@ -39,7 +39,7 @@ class EngineHost implements SimHost, TcpEvents {
     private final Map<Integer, EngineSocket> sockets = new LinkedHashMap<>();
     private final List<EngineSocket> live = new ArrayList<>();
     /** The packets into which the last polled segment was cut and that have not been sent yet. */
-    private final ArrayDeque<byte[]> cut = new ArrayDeque<>();
+    private final ArrayDeque<byte[]> segments = new ArrayDeque<>();
     private TcpListener listener;
     private Acceptor acceptor;
     /** Time of the current call. */
@@ -127,8 +127,8 @@ class EngineHost implements SimHost, TcpEvents {
 
     @Override
     public byte[] poll(long nowNanos) {
-        if (!cut.isEmpty()) {
-            return cut.poll();
+        if (!segments.isEmpty()) {
+            return segments.poll();
         }
         EngineSocket[] sockets = live.toArray(EngineSocket[]::new);
         int[] next = new int[sockets.length];
@@ -146,18 +146,18 @@ class EngineHost implements SimHost, TcpEvents {
         if (out.segmentSizeBytes() > 0) {
             check(plan.segmentationBytes >= out.payloadLength() && !packet.has(Packet.CWR), "offloads as configured",
                     name);
-            List<Packet> pieces = Segmentation.cut(bytes, out.segmentSizeBytes());
+            List<Packet> pieces = Segmentation.segment(bytes, out.segmentSizeBytes());
             check(pieces.size() == out.segmentCount(), "knows how many segments it sends", name);
             for (Packet piece : pieces) {
                 checkSent(piece, sockets, next, slicesFull, nowNanos);
-                cut.add(piece.encode());
+                segments.add(piece.encode());
             }
         } else {
             checkSent(packet, sockets, next, slicesFull, nowNanos);
-            cut.add(bytes);
+            segments.add(bytes);
         }
         buffers.transmit(out);
-        return cut.poll();
+        return segments.poll();
     }
 
     private void checkSent(Packet packet, EngineSocket[] sockets, int[] next, boolean slicesFull, long nowNanos) {
@@ -186,7 +186,7 @@ class EngineHost implements SimHost, TcpEvents {
 
     @Override
     public long nextDeadlineNanos() {
-        return cut.isEmpty() ? loops.nextDeadlineNanos() : 0;
+        return segments.isEmpty() ? loops.nextDeadlineNanos() : 0;
     }
 
     @Override
@@ -268,8 +268,8 @@ class EngineHost implements SimHost, TcpEvents {
     }
 
     @Override
-    public void acceptor(Acceptor told) {
-        acceptor = told;
+    public void acceptor(Acceptor listener) {
+        acceptor = listener;
     }
 
     @Override
@@ -331,7 +331,7 @@ class EngineHost implements SimHost, TcpEvents {
         byte[] bytes = new byte[length];
         buffer.getBytes(index, bytes);
         // The simulated users store unread data in one piece.
-        connection.unreadPieceJoined();
+        connection.unreadPieceMerged();
         socketOf(connection).events.data(bytes);
     }
 

@@ -63,7 +63,7 @@ final class EngineSocket implements SimSocket {
 
     @Override
     public void consumed(int bytes) {
-        connection.readWindowOpened(bytes);
+        connection.reportRead(bytes);
     }
 
     @Override

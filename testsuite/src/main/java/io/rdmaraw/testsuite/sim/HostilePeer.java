@@ -8,7 +8,7 @@ interface HostilePeer {
      * Returns whether the peer continues its attack while the host closes. The host's closed connections must end
      * nevertheless.
      */
-    default boolean goesOn() {
+    default boolean isEndless() {
         return false;
     }
 }

@@ -41,7 +41,7 @@ final class NeverEndingPeer implements HostilePeer {
     }
 
     @Override
-    public boolean goesOn() {
+    public boolean isEndless() {
         return true;
     }
 }

@@ -36,8 +36,8 @@ final class ReferenceConnection implements SimSocket {
         receiver = new ReferenceReceiver(plan, random.split(3));
     }
 
-    void events(SimSocket.Events told) {
-        events = told;
+    void events(SimSocket.Events listener) {
+        events = listener;
     }
 
     boolean isClosed() {

@@ -157,8 +157,8 @@ final class ReferencePeer implements SimHost {
     }
 
     @Override
-    public void acceptor(Acceptor told) {
-        acceptor = told;
+    public void acceptor(Acceptor listener) {
+        acceptor = listener;
     }
 
     @Override

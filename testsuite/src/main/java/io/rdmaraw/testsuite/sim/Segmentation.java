@@ -10,7 +10,7 @@ final class Segmentation {
     }
 
     /** Returns the packets as sent on the wire, each with {@code segmentBytes} bytes of payload except the last. */
-    static List<Packet> cut(byte[] whole, int segmentBytes) {
+    static List<Packet> segment(byte[] whole, int segmentBytes) {
         List<Packet> pieces = new ArrayList<>();
         Packet original = Packet.decode(whole);
         int length = original.payload.length;

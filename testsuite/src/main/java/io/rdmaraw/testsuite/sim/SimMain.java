@@ -150,12 +150,12 @@ public final class SimMain {
 
     private void report(PrintStream out, long millis) throws IOException {
         Simulator simulator = new Simulator(EngineHost::new, null);
-        Set<String> told = new HashSet<>();
+        Set<String> reported = new HashSet<>();
         for (Simulator.Failure failure : failures.values()) {
-            if (onlyRule != null && !failure.rule().equals(onlyRule) || !told.add(failure.rule())) {
+            if (onlyRule != null && !failure.rule().equals(onlyRule) || !reported.add(failure.rule())) {
                 continue;
             }
-            if (told.size() > REPORTED_FAILURES) {
+            if (reported.size() > REPORTED_FAILURES) {
                 break;
             }
             Simulator.Failure smallest = simulator.shrink(failure);

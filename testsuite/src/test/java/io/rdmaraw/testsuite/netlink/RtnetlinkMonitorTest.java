@@ -156,7 +156,7 @@ class RtnetlinkMonitorTest {
                 && snapshot.path(ip("2001:db8:1::1"), 0) != null);
         for (String target : new String[] {"203.0.113.1", "203.0.113.130", "203.0.113.250", "8.8.8.8", peer,
             "2001:db8:77::1", "2001:4860::1", pair.peer().ipv6(), "198.51.100.9", "192.0.2.77", "127.0.0.1"}) {
-            Route asked = routes.ask(ip(target), null, 0, false);
+            Route asked = routes.query(ip(target), null, 0, false);
             NetworkSnapshot.Path path = kernel.snapshot().path(ip(target), 0);
             if (asked == null || asked.type() != Route.UNICAST) {
                 assertNull(path, target + ": the kernel says " + asked);
@@ -172,7 +172,7 @@ class RtnetlinkMonitorTest {
 
     /** Waits until the snapshot's path to an address matches the kernel's. */
     private void awaitAsKernel(String step, String target) throws IOException {
-        Route asked = routes.ask(ip(target), null, 0, false);
+        Route asked = routes.query(ip(target), null, 0, false);
         IpAddress wanted = asked == null || asked.type() != Route.UNICAST ? null
                 : asked.nextHops().getFirst().gatewayOrNull() == null ? ip(target)
                 : asked.nextHops().getFirst().gatewayOrNull();
@@ -258,9 +258,9 @@ class RtnetlinkMonitorTest {
             ip(each[0], "rule", "add", "fwmark", "0x80000001", "lookup", "77");
             IpAddress target = ip(each[2]);
             assertEquals(ip(each[3]),
-                    routes.ask(target, null, 0x8000_0001, false).nextHops().getFirst().gatewayOrNull());
-            assertNull(routes.ask(target, null, 0, false));
-            assertNull(routes.ask(target, null, 1, false));
+                    routes.query(target, null, 0x8000_0001, false).nextHops().getFirst().gatewayOrNull());
+            assertNull(routes.query(target, null, 0, false));
+            assertNull(routes.query(target, null, 1, false));
         }
         await("the rules", NetworkSnapshot::hasPolicyRules);
     }

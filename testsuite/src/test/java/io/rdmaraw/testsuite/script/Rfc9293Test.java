@@ -158,7 +158,7 @@ class Rfc9293Test {
                 return null;
             }
             Packet packet = Packet.decode(codec.encode(out));
-            out.transmitted();
+            out.releasePayload();
             return packet;
         }
 

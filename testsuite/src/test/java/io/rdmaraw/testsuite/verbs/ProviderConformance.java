@@ -73,7 +73,7 @@ abstract class ProviderConformance {
 
     private void letIn(String mac) {
         long number = HexFormat.fromHexDigitsToLong(mac.replace(":", ""));
-        PortAddresses address = PortAddresses.use(devices.receiver(), 1, number);
+        PortAddresses address = PortAddresses.acquire(devices.receiver(), 1, number);
         addresses.add(address);
         assertNull(address.problem());
     }

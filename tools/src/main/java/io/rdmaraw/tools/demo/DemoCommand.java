@@ -57,8 +57,8 @@ public final class DemoCommand implements Callable<Integer> {
         if (options.device().equals(options.echoDevice())) {
             OwnFrames.receive();
         }
-        try (EndOnSignal goOn = new EndOnSignal()) {
-            DemoResult result = new EchoDemo(options, spec.commandLine().getErr(), goOn).run();
+        try (EndOnSignal keepRunning = new EndOnSignal()) {
+            DemoResult result = new EchoDemo(options, spec.commandLine().getErr(), keepRunning).run();
             print(result);
             return result.isClean() ? 0 : ExitCode.FAILED;
         }

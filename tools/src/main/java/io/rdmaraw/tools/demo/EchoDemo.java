@@ -34,7 +34,7 @@ final class EchoDemo {
 
     private final DemoOptions options;
     private final PrintWriter live;
-    private final BooleanSupplier goOn;
+    private final BooleanSupplier keepRunning;
     private final RunFailure failure = new RunFailure();
     private final ProbeHandler probe;
     private final EchoHandler echo = new EchoHandler(failure);
@@ -42,12 +42,12 @@ final class EchoDemo {
     /**
      * Creates the demo.
      *
-     * @param goOn returns false once the user has ended the demo
+     * @param keepRunning returns false once the user has ended the demo
      */
-    EchoDemo(DemoOptions options, PrintWriter live, BooleanSupplier goOn) {
+    EchoDemo(DemoOptions options, PrintWriter live, BooleanSupplier keepRunning) {
         this.options = options;
         this.live = live;
-        this.goOn = goOn;
+        this.keepRunning = keepRunning;
         probe = new ProbeHandler(ECHO_MAC, PROBE_MAC, options.frameBytes(), options.window(), failure);
     }
 
@@ -105,12 +105,13 @@ final class EchoDemo {
 
     /** Waits while the demo runs, and restarts it if all frames in flight were lost. */
     private long watch(LiveLine line, ChannelHandlerContext ctx, double seconds) throws InterruptedException {
-        StallWatch stall = new StallWatch(probe::verifiedFrames, STALL_NANOS, () -> giveUp(ctx));
-        return line.watch((long) (seconds * 1e9), failure.latch(), () -> goOn.getAsBoolean() && stall.getAsBoolean());
+        StallWatch stall = new StallWatch(probe::verifiedFrames, STALL_NANOS, () -> abandonInFlight(ctx));
+        return line.watch((long) (seconds * 1e9), failure.latch(), () -> keepRunning.getAsBoolean()
+                && stall.getAsBoolean());
     }
 
-    private void giveUp(ChannelHandlerContext ctx) {
-        ctx.executor().execute(() -> probe.giveUp(ctx));
+    private void abandonInFlight(ChannelHandlerContext ctx) {
+        ctx.executor().execute(() -> probe.abandonInFlight(ctx));
     }
 
     private void drain(ChannelHandlerContext ctx) throws InterruptedException {
@@ -120,6 +121,6 @@ final class EchoDemo {
         while (probe.framesUnderWay() > 0 && stall.getAsBoolean() && !empty.await(1, TimeUnit.MILLISECONDS)) {
             // Wait until the last frame has returned, or until none has returned for too long.
         }
-        ctx.executor().submit(() -> probe.giveUp(ctx)).sync();
+        ctx.executor().submit(() -> probe.abandonInFlight(ctx)).sync();
     }
 }

@@ -50,7 +50,7 @@ final class ProbeHandler extends ChannelInboundHandlerAdapter {
      * Counts the frames in flight as lost, and fills the window again unless {@link #stop} was called. Called on the
      * event loop.
      */
-    void giveUp(ChannelHandlerContext ctx) {
+    void abandonInFlight(ChannelHandlerContext ctx) {
         lost.add(nextToSend - nextExpected);
         nextExpected = nextToSend;
         if (sending) {

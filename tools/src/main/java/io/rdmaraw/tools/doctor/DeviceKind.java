@@ -39,7 +39,7 @@ enum DeviceKind {
     }
 
     /** Returns the network device or RDMA device in a device name; empty for the loop device. */
-    String behind(String device) {
+    String underlyingDevice(String device) {
         return this == LOOP ? "" : device.substring(prefix.length());
     }
 }

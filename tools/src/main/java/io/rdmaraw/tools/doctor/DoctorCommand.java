@@ -62,7 +62,7 @@ public final class DoctorCommand implements Callable<Integer> {
         } else {
             printText(out, findings);
         }
-        return isWell(findings) ? 0 : ExitCode.FAILED;
+        return isHealthy(findings) ? 0 : ExitCode.FAILED;
     }
 
     /** Returns the devices to examine. The loop device always exists, so a failure to open it must be shown. */
@@ -79,27 +79,28 @@ public final class DoctorCommand implements Callable<Integer> {
         Host host = new Host(Path.of("/"));
         NetdevChecks netdevs = new NetdevChecks(host, new Ethtool(), InterfaceInfo::of);
         DeviceKind kind = DeviceKind.of(device);
-        String behind = kind.behind(device);
+        String underlyingDevice = kind.underlyingDevice(device);
         List<Finding> findings = new ArrayList<>();
         switch (kind) {
             case LOOP -> { }
             case XDP -> {
-                findings.addAll(netdevs.check(behind, true));
-                findings.addAll(new DriverChecks(host, InterfaceInfo::of).check(behind));
+                findings.addAll(netdevs.check(underlyingDevice, true));
+                findings.addAll(new DriverChecks(host, InterfaceInfo::of).check(underlyingDevice));
             }
             // This kind segments merged frames and restores VLAN tags itself.
-            case PACKET -> findings.addAll(netdevs.check(behind, false));
-            case RDMA -> findings.addAll(new RdmaChecks(host, netdevs, PortInterfaces.ofHost()).check(behind));
+            case PACKET -> findings.addAll(netdevs.check(underlyingDevice, false));
+            case RDMA -> findings.addAll(new RdmaChecks(host, netdevs,
+                    PortInterfaces.ofHost()).check(underlyingDevice));
         }
         if (kind == DeviceKind.XDP || kind == DeviceKind.PACKET) {
-            findings.addAll(new ProgramChecks(InterfaceProgram::of).check(kind, behind));
+            findings.addAll(new ProgramChecks(InterfaceProgram::of).check(kind, underlyingDevice));
         }
-        findings.addAll(new HostChecks(host).check(kind, behind));
+        findings.addAll(new HostChecks(host).check(kind, underlyingDevice));
         findings.addAll(OpenCheck.check(host, device));
         return findings;
     }
 
-    private static boolean isWell(Map<String, List<Finding>> findings) {
+    private static boolean isHealthy(Map<String, List<Finding>> findings) {
         return findings.values().stream().flatMap(List::stream)
                 .noneMatch(finding -> finding.severity() == Severity.FAIL);
     }

@@ -8,7 +8,7 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * Reports the AF_XDP features of a network driver: modes, multi-buffer frames, queues, busy polling. The facts are
+ * Reports the AF_XDP features of a network driver: modes, multi-buffer frames, queues, busy polling. They are
  * queried from the kernel; nothing is opened for the test.
  */
 final class DriverChecks {
@@ -45,30 +45,30 @@ final class DriverChecks {
     }
 
     List<Finding> check(String netdev) {
-        return query.apply(netdev).map(facts -> check(netdev, facts)).orElse(List.of());
+        return query.apply(netdev).map(info -> check(netdev, info)).orElse(List.of());
     }
 
-    private List<Finding> check(String netdev, InterfaceInfo facts) {
+    private List<Finding> check(String netdev, InterfaceInfo info) {
         List<Finding> findings = new ArrayList<>();
-        String driver = facts.driver().isEmpty() ? netdev + "'s driver" : facts.driver();
-        if (!facts.isReported()) {
+        String driver = info.driver().isEmpty() ? netdev + "'s driver" : info.driver();
+        if (!info.isReported()) {
             findings.add(Finding.ok("driver", driver + "; before Linux 6.3 the kernel does not tell what it can do, and"
                     + " opening the device will"));
             return findings;
         }
-        findings.add(modes(netdev, driver, facts));
-        findings.addAll(queues(netdev, facts));
-        findings.addAll(busyPolling(netdev, facts));
+        findings.add(modes(netdev, driver, info));
+        findings.addAll(queues(netdev, info));
+        findings.addAll(busyPolling(netdev, info));
         return findings;
     }
 
-    private Finding modes(String netdev, String driver, InterfaceInfo facts) {
-        boolean isNative = facts.has(InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT);
-        boolean isZeroCopy = isNative && facts.has(InterfaceInfo.XDP_ZERO_COPY);
-        boolean isLong = isNative && facts.has(InterfaceInfo.XDP_SEVERAL_PIECES);
+    private Finding modes(String netdev, String driver, InterfaceInfo info) {
+        boolean isNative = info.has(InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT);
+        boolean isZeroCopy = isNative && info.has(InterfaceInfo.XDP_ZERO_COPY);
+        boolean isLong = isNative && info.has(InterfaceInfo.XDP_SEVERAL_PIECES);
         String text = driver + ": modes generic" + (isNative ? ", native" : "") + (isZeroCopy ? ", zerocopy" : "")
                 + (host.isKernelFrom(6, 6) ? ", tap" : "") + (isNative ? "; an MTU above " + MAX_ONE_PIECE_MTU
-                + " in " + longModes(isLong, isLong && isZeroCopy && facts.zeroCopySegments() >= JUMBO_CHUNKS) : "");
+                + " in " + longModes(isLong, isLong && isZeroCopy && info.zeroCopySegments() >= JUMBO_CHUNKS) : "");
         String mode = host.environment(MODE).orElse("");
         int mtu = host.read("sys/class/net/" + netdev + "/mtu").map(Integer::parseInt).orElse(0);
         if (mode.equals("native") && !isNative || mode.equals("zerocopy") && !isZeroCopy) {
@@ -78,7 +78,7 @@ final class DriverChecks {
             return Finding.fail("driver", text, "sudo ip link set dev " + netdev + " mtu " + MAX_ONE_PIECE_MTU
                     + ", or run without " + MODE + '=' + mode);
         }
-        String wants = WANTS.get(facts.driver());
+        String wants = WANTS.get(info.driver());
         return Finding.ok("driver", text + (isNative && wants != null ? "; native mode wants " + wants : ""));
     }
 
@@ -86,18 +86,18 @@ final class DriverChecks {
         return isZeroCopy ? "all of them" : isNative ? "generic and native" : "generic alone";
     }
 
-    private static List<Finding> queues(String netdev, InterfaceInfo facts) {
-        return facts.receiveQueues() <= MAX_QUEUES ? List.of()
-                : List.of(Finding.fail("queues", netdev + " has " + facts.receiveQueues() + " receive queues, and "
+    private static List<Finding> queues(String netdev, InterfaceInfo info) {
+        return info.receiveQueues() <= MAX_QUEUES ? List.of()
+                : List.of(Finding.fail("queues", netdev + " has " + info.receiveQueues() + " receive queues, and "
                         + MAX_QUEUES + " can be served", "sudo ethtool -L " + netdev + " combined " + MAX_QUEUES
                         + ", or use soft:packet:" + netdev));
     }
 
-    private List<Finding> busyPolling(String netdev, InterfaceInfo facts) {
+    private List<Finding> busyPolling(String netdev, InterfaceInfo info) {
         List<Finding> findings = new ArrayList<>();
-        findings.add(facts.isNapiByFrame() ? busyPollingByFrame(facts) : busyPollingByQueue(netdev, facts));
-        if (facts.leftDeferring() > 0) {
-            findings.add(Finding.warn("interrupts", "of " + facts.leftDeferring() + " queues of " + netdev + " are"
+        findings.add(info.isNapiByFrame() ? busyPollingByFrame(info) : busyPollingByQueue(netdev, info));
+        if (info.leftDeferring() > 0) {
+            findings.add(Finding.warn("interrupts", "of " + info.leftDeferring() + " queues of " + netdev + " are"
                     + " deferred as " + BUSY_POLL + "=on does it", "if no process has it open, one was killed: the next"
                     + " one with " + BUSY_POLL + "=on puts them back when it ends"));
         }
@@ -105,11 +105,11 @@ final class DriverChecks {
     }
 
     /** Checks busy polling from Linux 6.13 on, where each queue reports its NAPI instance. */
-    private Finding busyPollingByQueue(String netdev, InterfaceInfo facts) {
-        if (facts.receiveQueues() == 0) {
+    private Finding busyPollingByQueue(String netdev, InterfaceInfo info) {
+        if (info.receiveQueues() == 0) {
             return Finding.ok("busy polling", "the kernel tells whether it can be had while " + netdev + " is up");
         }
-        if (facts.queuesWithNapi() == facts.receiveQueues()) {
+        if (info.queuesWithNapi() == info.receiveQueues()) {
             return Finding.ok("busy polling", isBusyPollingWanted() ? "is on"
                     : "can be had: " + BUSY_POLL + "=on, for loops that poll all the time");
         }
@@ -120,9 +120,9 @@ final class DriverChecks {
      * Checks busy polling before Linux 6.13, where received frames report the NAPI instance. Frames in generic mode do
      * not. The mode that {@code auto} selects is known only after the device has been opened.
      */
-    private Finding busyPollingByFrame(InterfaceInfo facts) {
+    private Finding busyPollingByFrame(InterfaceInfo info) {
         String mode = host.environment(MODE).orElse("auto");
-        if (!facts.has(InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT)) {
+        if (!info.has(InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT)) {
             return busyPollingRefused("before Linux 6.13 it wants a driver with XDP of its own");
         }
         if (isBusyPollingWanted() && (mode.equals("generic") || mode.equals("tap"))) {

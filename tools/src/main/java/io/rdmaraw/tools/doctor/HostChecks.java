@@ -40,9 +40,9 @@ final class HostChecks {
     /**
      * Runs the checks.
      *
-     * @param behind the network device or RDMA device in the device name
+     * @param underlyingDevice the network device or RDMA device in the device name
      */
-    List<Finding> check(DeviceKind kind, String behind) {
+    List<Finding> check(DeviceKind kind, String underlyingDevice) {
         List<Finding> findings = new ArrayList<>();
         Optional<Finding> broker = broker(kind);
         broker.ifPresentOrElse(findings::add, () -> findings.addAll(capabilities(kind)));
@@ -51,7 +51,7 @@ final class HostChecks {
         }
         if (kind == DeviceKind.XDP) {
             if (broker.isEmpty()) {
-                findings.add(interfaceMemory(behind));
+                findings.add(interfaceMemory(underlyingDevice));
             }
             XDP_OPTIONS.forEach(option -> findings.add(kernelOption(option)));
             tapDevice().ifPresent(findings::add);

@@ -27,7 +27,7 @@ final class ProgramChecks {
         if (program.isOwn()) {
             return Finding.ok("program", name + " on " + netdev + " is of another process of this transport");
         }
-        if (program.place() == AttachPoint.TC) {
+        if (program.attachPoint() == AttachPoint.TC) {
             return Finding.ok("program", name + " is a tc program on " + netdev + ": ours comes before it");
         }
         String text = name + " is an XDP program on " + netdev + ": frames that it keeps do not reach us";

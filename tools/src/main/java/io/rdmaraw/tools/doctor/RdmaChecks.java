@@ -39,7 +39,7 @@ final class RdmaChecks {
             return findings;
         }
         List<String> devices = host.list("sys/class/infiniband");
-        String device = devices.contains(name) ? name : behind(name, devices);
+        String device = devices.contains(name) ? name : rdmaDeviceOf(name, devices);
         if (device == null) {
             findings.add(Finding.fail("RDMA device", "there is no RDMA device '" + name + "' and none behind a network"
                     + " device of that name", remedy(name, devices)));
@@ -81,7 +81,7 @@ final class RdmaChecks {
         return netdev;
     }
 
-    private String behind(String netdev, List<String> devices) {
+    private String rdmaDeviceOf(String netdev, List<String> devices) {
         return devices.stream()
                 .filter(device -> netdev.equals(interfaces.interfaceOf(device, FIRST_PORT)))
                 .findFirst().orElse(null);

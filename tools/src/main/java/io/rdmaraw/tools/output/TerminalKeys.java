@@ -38,11 +38,11 @@ public final class TerminalKeys implements AutoCloseable {
     }
 
     /** Waits for a key and returns it. Returns {@link #NONE} if the time is over or the command is to end. */
-    public int await(long nanos, BooleanSupplier goOn) throws InterruptedException {
+    public int await(long nanos, BooleanSupplier keepRunning) throws InterruptedException {
         long end = System.nanoTime() + nanos;
         while (!isPressed()) {
             long left = end - System.nanoTime();
-            if (left <= 0 || !goOn.getAsBoolean()) {
+            if (left <= 0 || !keepRunning.getAsBoolean()) {
                 return NONE;
             }
             TimeUnit.NANOSECONDS.sleep(Math.min(left, POLL_NANOS));

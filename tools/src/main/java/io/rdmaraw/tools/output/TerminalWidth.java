@@ -30,7 +30,7 @@ public final class TerminalWidth {
     }
 
     /** Cuts lines that are too long. A line that the terminal wraps would shift all lines below it. */
-    public static String cut(String text, int columns) {
+    public static String truncate(String text, int columns) {
         return text.lines().map(line -> line.length() <= columns ? line : line.substring(0, Math.max(0, columns - 1))
                 + '…').collect(Collectors.joining("\n", "", "\n"));
     }

@@ -9,7 +9,7 @@ package io.rdmaraw.tools.pcap;
  */
 public record PcapFrame(long timestampNanos, byte[] bytes, int originalLengthBytes) {
     /** Returns whether the capture contains only the first bytes of the frame. */
-    public boolean isCut() {
+    public boolean isTruncated() {
         return bytes.length < originalLengthBytes;
     }
 }

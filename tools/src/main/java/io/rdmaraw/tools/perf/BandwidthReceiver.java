@@ -31,9 +31,9 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
         this.endAfter = endAfter;
     }
 
-    BandwidthSample run(BooleanSupplier goOn) {
+    BandwidthSample run(BooleanSupplier keepRunning) {
         long now = System.nanoTime();
-        while (goOn.getAsBoolean() && !isComplete(now)) {
+        while (keepRunning.getAsBoolean() && !isComplete(now)) {
             long before = frames;
             int received = endpoint.pollReceives(this);
             now = System.nanoTime();

@@ -23,7 +23,7 @@ record BandwidthSample(String side, int frameBytes, long frames, double seconds,
                 Math.max(lost, sent - frames));
     }
 
-    BandwidthSample ofTheWayBack() {
+    BandwidthSample asReverseDirection() {
         return new BandwidthSample(side + " back", frameBytes, frames, seconds, peakFramesPerSecond, lost);
     }
 

@@ -7,7 +7,7 @@ final class BandwidthSender {
     private final PerfEndpoint endpoint;
     private final int frameBytes;
     private final int postList;
-    private final BooleanSupplier goOn;
+    private final BooleanSupplier keepRunning;
     private final PeakMeter peak = new PeakMeter();
     private final Window window;
     private int nextLane;
@@ -15,12 +15,12 @@ final class BandwidthSender {
     private long sent;
 
     BandwidthSender(PerfEndpoint endpoint, int frameBytes, int postList, Window window,
-            BooleanSupplier goOn) {
+            BooleanSupplier keepRunning) {
         this.endpoint = endpoint;
         this.frameBytes = frameBytes;
         this.postList = postList;
         this.window = window;
-        this.goOn = goOn;
+        this.keepRunning = keepRunning;
     }
 
     /**
@@ -37,7 +37,7 @@ final class BandwidthSender {
         schedule.start(start);
         peak.start(start, completedBefore);
         long left = length.left(0, 0);
-        while (left > 0 && goOn.getAsBoolean()) {
+        while (left > 0 && keepRunning.getAsBoolean()) {
             int posted = post(Math.min(window.room(sentBefore + sent, now), Math.min(left, schedule.due(now) - sent)),
                     mark);
             if (posted + endpoint.pollSends() == 0) {

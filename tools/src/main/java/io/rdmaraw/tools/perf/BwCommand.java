@@ -48,10 +48,10 @@ public final class BwCommand implements Callable<Integer> {
         List<Integer> sizes = options.sizes(frames);
         options.output().warnIfBusy(options.err());
         List<BandwidthSample> samples = new ArrayList<>();
-        try (EndOnSignal goOn = new EndOnSignal()) {
+        try (EndOnSignal keepRunning = new EndOnSignal()) {
             for (int size : sizes) {
-                if (samples.isEmpty() || goOn.getAsBoolean()) {
-                    samples.addAll(measure(size, goOn));
+                if (samples.isEmpty() || keepRunning.getAsBoolean()) {
+                    samples.addAll(measure(size, keepRunning));
                 }
             }
             print(samples);
@@ -65,18 +65,19 @@ public final class BwCommand implements Callable<Integer> {
         }
     }
 
-    private List<BandwidthSample> measure(int frameBytes, BooleanSupplier goOn) throws InterruptedException {
+    private List<BandwidthSample> measure(int frameBytes, BooleanSupplier keepRunning) throws InterruptedException {
         if (options.sides().both()) {
             Direction there = new Direction(options.sides().client(), options.sides().server(), frames);
-            return bidirectional ? measureBothWays(there, frameBytes, goOn) : measure(there, frameBytes, goOn);
+            return bidirectional ? measureBothWays(there, frameBytes, keepRunning)
+                    : measure(there, frameBytes, keepRunning);
         }
         if (options.sides().runsServer()) {
             try (PerfEndpoint server = openServer(options.sides().server(), frames, frameBytes)) {
-                return List.of(receiver(server, frames, frameBytes).run(goOn));
+                return List.of(receiver(server, frames, frameBytes).run(keepRunning));
             }
         }
         try (PerfEndpoint client = openClient(options.sides().client(), frames, frameBytes)) {
-            return List.of(send(client, frameBytes, Window.open(), goOn));
+            return List.of(send(client, frameBytes, Window.open(), keepRunning));
         }
     }
 
@@ -87,29 +88,30 @@ public final class BwCommand implements Callable<Integer> {
         }
     }
 
-    private List<BandwidthSample> measureBothWays(Direction there, int frameBytes, BooleanSupplier goOn)
+    private List<BandwidthSample> measureBothWays(Direction there, int frameBytes, BooleanSupplier keepRunning)
             throws InterruptedException {
         List<BandwidthSample> all = new ArrayList<>();
         List<BandwidthSample> back = new ArrayList<>();
         try (ServerThread other = new ServerThread(on -> back.addAll(measureUninterrupted(there.back(), frameBytes,
-                goOn)))) {
-            all.addAll(measure(there, frameBytes, () -> goOn.getAsBoolean() && other.isWell()));
+                keepRunning)))) {
+            all.addAll(measure(there, frameBytes, () -> keepRunning.getAsBoolean() && other.isHealthy()));
             other.await();
         }
-        back.forEach(sample -> all.add(sample.ofTheWayBack()));
+        back.forEach(sample -> all.add(sample.asReverseDirection()));
         return all;
     }
 
-    private List<BandwidthSample> measureUninterrupted(Direction direction, int frameBytes, BooleanSupplier goOn) {
+    private List<BandwidthSample> measureUninterrupted(Direction direction, int frameBytes,
+            BooleanSupplier keepRunning) {
         try {
-            return measure(direction, frameBytes, goOn);
+            return measure(direction, frameBytes, keepRunning);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return List.of();
         }
     }
 
-    private List<BandwidthSample> measure(Direction direction, int frameBytes, BooleanSupplier goOn)
+    private List<BandwidthSample> measure(Direction direction, int frameBytes, BooleanSupplier keepRunning)
             throws InterruptedException {
         PerfFrames atServer = direction.sent().reversed();
         try (PerfEndpoint server = openServer(direction.to(), atServer, frameBytes);
@@ -118,7 +120,8 @@ public final class BwCommand implements Callable<Integer> {
             BandwidthSample[] received = new BandwidthSample[1];
             BandwidthSample sent;
             try (ServerThread thread = new ServerThread(on -> received[0] = receiver.run(on))) {
-                sent = send(client, frameBytes, window(receiver), () -> goOn.getAsBoolean() && thread.isWell());
+                sent = send(client, frameBytes, window(receiver), () -> keepRunning.getAsBoolean()
+                        && thread.isHealthy());
                 receiver.expectEnd();
                 thread.await();
             }
@@ -133,8 +136,8 @@ public final class BwCommand implements Callable<Integer> {
         return flood ? Window.open() : new Window(receiver::arrived, Math.max(1, queues.receiveDepth() / 2));
     }
 
-    private BandwidthSample send(PerfEndpoint client, int frameBytes, Window window, BooleanSupplier goOn) {
-        BandwidthSender sender = new BandwidthSender(client, frameBytes, queues.postList(), window, goOn);
+    private BandwidthSample send(PerfEndpoint client, int frameBytes, Window window, BooleanSupplier keepRunning) {
+        BandwidthSender sender = new BandwidthSender(client, frameBytes, queues.postList(), window, keepRunning);
         rate.applyTo(client, frameBytes);
         sender.run(options.lengths().warmUp(), rate.schedule(frameBytes, queues.postList()), Stamp.WARM_UP);
         return sender.run(options.lengths().length(), rate.schedule(frameBytes, queues.postList()), 0);
@@ -164,8 +167,8 @@ public final class BwCommand implements Callable<Integer> {
             double average = sample.framesPerSecond() * sample.frameBytes() / bytesPerUnit;
             double megaFrames = sample.framesPerSecond() / 1e6;
             String lost = sample.lost() < 0 ? "" : Long.toString(sample.lost());
-            table.row(Integer.toString(sample.frameBytes()), Long.toString(sample.frames()), two(peak), two(average),
-                    String.format(Locale.ROOT, "%.6f", megaFrames), sample.side(), lost);
+            table.row(Integer.toString(sample.frameBytes()), Long.toString(sample.frames()), twoDecimals(peak),
+                    twoDecimals(average), String.format(Locale.ROOT, "%.6f", megaFrames), sample.side(), lost);
             ObjectNode row = report.row().put("MsgSize", sample.frameBytes()).put("n_iterations", sample.frames())
                     .put("BW_peak", peak).put("BW_average", average).put("MsgRate", megaFrames)
                     .put("BW_unit", unit).put("side", sample.side()).put("seconds", sample.seconds());
@@ -180,7 +183,7 @@ public final class BwCommand implements Callable<Integer> {
         }
     }
 
-    private static String two(double value) {
+    private static String twoDecimals(double value) {
         return String.format(Locale.ROOT, "%.2f", value);
     }
 }

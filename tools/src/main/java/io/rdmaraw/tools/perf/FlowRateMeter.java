@@ -15,8 +15,8 @@ final class FlowRateMeter {
     private static final int SIGNIFICANT_DIGITS = 3;
 
     private final int rules;
-    private final Sample made = new Sample("create");
-    private final Sample removed = new Sample("destroy");
+    private final Sample created = new Sample("create");
+    private final Sample destroyed = new Sample("destroy");
 
     FlowRateMeter(int rules) {
         this.rules = rules;
@@ -34,22 +34,22 @@ final class FlowRateMeter {
             long before = start;
             for (FlowSpec spec : specs) {
                 flows.add(target.createFlow(spec));
-                before = made.record(before);
+                before = created.record(before);
             }
-            made.endRound(rules, before - start);
+            created.endRound(rules, before - start);
         } finally {
             long start = System.nanoTime();
             long before = start;
             for (Flow flow : flows) {
                 flow.close();
-                before = removed.record(before);
+                before = destroyed.record(before);
             }
-            removed.endRound(flows.size(), before - start);
+            destroyed.endRound(flows.size(), before - start);
         }
     }
 
     List<Sample> samples() {
-        return List.of(made, removed);
+        return List.of(created, destroyed);
     }
 
     /** The measurements of one operation in all rounds. */

@@ -35,8 +35,8 @@ final class LatencyOptions {
                 options.err());
         List<Integer> sizes = options.sizes(frames);
         options.output().warnIfBusy(options.err());
-        try (EndOnSignal goOn = new EndOnSignal()) {
-            LatencyTable table = measure(run, pingsOfSize, sizes, goOn, report);
+        try (EndOnSignal keepRunning = new EndOnSignal()) {
+            LatencyTable table = measure(run, pingsOfSize, sizes, keepRunning, report);
             if (options.output().json()) {
                 Json.print(options.out(), report.toJson());
             } else if (options.sides().runsClient()) {
@@ -47,11 +47,11 @@ final class LatencyOptions {
     }
 
     private LatencyTable measure(LatencyRun run, IntFunction<LatencyRun.Pings> pingsOfSize, List<Integer> sizes,
-            BooleanSupplier goOn, PerfReport report) {
+            BooleanSupplier keepRunning, PerfReport report) {
         LatencyTable table = new LatencyTable(roundTrip);
         for (int frameBytes : sizes) {
             LatencyRun.Pings pings = pingsOfSize.apply(frameBytes);
-            LatencySample sample = run.measure(frameBytes, pings, goOn);
+            LatencySample sample = run.measure(frameBytes, pings, keepRunning);
             if (sample == null) {
                 break;
             }

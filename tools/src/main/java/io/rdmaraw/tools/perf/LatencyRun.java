@@ -38,9 +38,9 @@ final class LatencyRun {
     }
 
     /** Measures one frame length. Returns null if only the answering side runs here. */
-    LatencySample measure(int frameBytes, Pings pings, BooleanSupplier goOn) {
+    LatencySample measure(int frameBytes, Pings pings, BooleanSupplier keepRunning) {
         if (!sides.runsServer()) {
-            return ask(frameBytes, pings, goOn);
+            return measureAsClient(frameBytes, pings, keepRunning);
         }
         PerfFrames atServer = sides.both() ? frames.reversed() : frames;
         try (PerfEndpoint server = open(sides.server(), atServer, frameBytes)) {
@@ -48,14 +48,14 @@ final class LatencyRun {
             if (!sides.both()) {
                 progress.println("answers until it is interrupted");
                 progress.flush();
-                ponger.run(goOn);
+                ponger.run(keepRunning);
                 progress.println(String.format(Locale.ROOT, "received %,d pings, %,d of them could not be answered",
                         ponger.pings(), ponger.unanswered()));
                 progress.flush();
                 return null;
             }
             try (ServerThread thread = new ServerThread(ponger::run)) {
-                return ask(frameBytes, pings, () -> goOn.getAsBoolean() && thread.isWell());
+                return measureAsClient(frameBytes, pings, () -> keepRunning.getAsBoolean() && thread.isHealthy());
             }
         }
     }
@@ -64,25 +64,25 @@ final class LatencyRun {
         return PerfEndpoint.open(side, queues, sideFrames, frameBytes, true, steering.rules(side.portNumber()));
     }
 
-    private LatencySample ask(int frameBytes, Pings pings, BooleanSupplier goOn) {
+    private LatencySample measureAsClient(int frameBytes, Pings pings, BooleanSupplier keepRunning) {
         try (PerfEndpoint client = open(sides.client(), frames, frameBytes)) {
             Pinger pinger = new Pinger(client, frames.stampOffset(frameBytes), pings.burst(), pings.replyEvery(),
-                    pings.window(), goOn);
-            answered(pinger.run(lengths.warmUp(), warmUpSchedule(pings), Stamp.WARM_UP), goOn);
-            SendSchedule schedule = schedule(pinger, pings, goOn);
+                    pings.window(), keepRunning);
+            requireAnswer(pinger.run(lengths.warmUp(), warmUpSchedule(pings), Stamp.WARM_UP), keepRunning);
+            SendSchedule schedule = schedule(pinger, pings, keepRunning);
             if (!schedule.isUnlimited()) {
                 pinger.run(RunLength.ofSeconds(Math.min(PACED_WARM_UP_SECONDS, lengths.warmUp().durationNanos() / 1e9)),
                         schedule, Stamp.WARM_UP);
             }
-            LatencySample sample = answered(pinger.run(lengths.length(), schedule, 0), goOn);
+            LatencySample sample = requireAnswer(pinger.run(lengths.length(), schedule, 0), keepRunning);
             warnIfLate(sample);
             return sample;
         }
     }
 
     /** Fails if no ping was answered. A result of zeros would look like a very fast peer. */
-    private LatencySample answered(LatencySample sample, BooleanSupplier goOn) {
-        if (goOn.getAsBoolean() && sample.lost() > 0 && sample.fromSend().getTotalCount() == 0) {
+    private LatencySample requireAnswer(LatencySample sample, BooleanSupplier keepRunning) {
+        if (keepRunning.getAsBoolean() && sample.lost() > 0 && sample.fromSend().getTotalCount() == 0) {
             throw new ToolException("no ping was answered by " + frames.remote().mac() + " through "
                     + sides.client().device() + ": is the other side running there (the same command with -Z, or a"
                     + " program that sends frames back), and is its address right (-E)?");
@@ -108,12 +108,12 @@ final class LatencyRun {
      * Returns the schedule of the measurement. If the user gives no rate, pings are sent at half the rate of a closed
      * loop.
      */
-    private SendSchedule schedule(Pinger pinger, Pings pings, BooleanSupplier goOn) {
+    private SendSchedule schedule(Pinger pinger, Pings pings, BooleanSupplier keepRunning) {
         if (pings.closedLoop() || pings.nanosPerBurst() > 0) {
             return pings.closedLoop() ? SendSchedule.unlimited() : warmUpSchedule(pings);
         }
-        LatencySample calibration = answered(pinger.run(RunLength.ofSeconds(CALIBRATION_SECONDS),
-                SendSchedule.unlimited(), Stamp.WARM_UP), goOn);
+        LatencySample calibration = requireAnswer(pinger.run(RunLength.ofSeconds(CALIBRATION_SECONDS),
+                SendSchedule.unlimited(), Stamp.WARM_UP), keepRunning);
         double nanosPerPing = calibration.seconds() * 1e9 / Math.max(1, calibration.pings());
         double median = calibration.fromSend().getValueAtPercentile(50);
         double nanos = SCHEDULE_FACTOR * Math.max(median, pings.burst() * Math.min(nanosPerPing, median));

@@ -17,7 +17,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
 
     private final PerfEndpoint endpoint;
     private final int stampOffset;
-    private final BooleanSupplier goOn;
+    private final BooleanSupplier keepRunning;
     private final int burst;
     private final int replyEvery;
     private final int window;
@@ -42,13 +42,13 @@ final class Pinger implements PerfEndpoint.FrameSink {
      * @param replyEvery number of pings per answer of the server
      * @param window     maximum number of missing answers when a burst starts
      */
-    Pinger(PerfEndpoint endpoint, int stampOffset, int burst, int replyEvery, int window, BooleanSupplier goOn) {
+    Pinger(PerfEndpoint endpoint, int stampOffset, int burst, int replyEvery, int window, BooleanSupplier keepRunning) {
         this.endpoint = endpoint;
         this.stampOffset = stampOffset;
         this.burst = burst;
         this.replyEvery = replyEvery;
         this.window = Math.min(window, TIMES / 2);
-        this.goOn = goOn;
+        this.keepRunning = keepRunning;
     }
 
     LatencySample run(RunLength length, SendSchedule schedule, int stampMark) {
@@ -57,7 +57,7 @@ final class Pinger implements PerfEndpoint.FrameSink {
         nowNanos = start;
         lastProgressNanos = start;
         schedule.start(start);
-        while (goOn.getAsBoolean() && (length.left(sent, nowNanos - start) > 0 || missing() > 0)) {
+        while (keepRunning.getAsBoolean() && (length.left(sent, nowNanos - start) > 0 || missing() > 0)) {
             int moved = length.left(sent, nowNanos - start) > 0 ? sendDue(schedule, length, start) : 0;
             moved += endpoint.pollSends();
             nowNanos = System.nanoTime();

@@ -16,8 +16,8 @@ final class Ponger implements PerfEndpoint.FrameSink {
         this.replyEvery = replyEvery;
     }
 
-    void run(BooleanSupplier goOn) {
-        while (goOn.getAsBoolean()) {
+    void run(BooleanSupplier keepRunning) {
+        while (keepRunning.getAsBoolean()) {
             if (endpoint.pollReceives(this) + endpoint.pollSends() == 0) {
                 endpoint.idle(Long.MAX_VALUE);
             } else {

@@ -26,7 +26,7 @@ final class ServerThread implements AutoCloseable {
     }
 
     /** Returns whether the server has not failed, so that the other side can continue. */
-    boolean isWell() {
+    boolean isHealthy() {
         return failure.latch().getCount() > 0;
     }
 

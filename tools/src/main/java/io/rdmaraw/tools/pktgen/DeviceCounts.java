@@ -23,20 +23,20 @@ final class DeviceCounts implements AutoCloseable {
     }
 
     /** Returns the counters that have changed. Empty for other providers, which publish no counters. */
-    Map<String, Long> grown() {
-        Map<String, Long> grown = new TreeMap<>();
+    Map<String, Long> increases() {
+        Map<String, Long> increases = new TreeMap<>();
         all().forEach((name, count) -> {
             long more = count - before.get(name);
             if (more != 0) {
-                grown.put(name, more);
+                increases.put(name, more);
             }
         });
-        return grown;
+        return increases;
     }
 
     /** Returns the number of sent frames that matched no rule of a receiver. */
     long unmatched() {
-        return grown().getOrDefault("sent.noMatch", 0L);
+        return increases().getOrDefault("sent.noMatch", 0L);
     }
 
     /**
@@ -44,9 +44,9 @@ final class DeviceCounts implements AutoCloseable {
      * cards.
      */
     long lost() {
-        Map<String, Long> grown = grown();
+        Map<String, Long> increases = increases();
         return Stream.of("received.wireFull", "received.driverFull", NO_RECEIVE)
-                .mapToLong(name -> grown.getOrDefault(name, 0L)).sum();
+                .mapToLong(name -> increases.getOrDefault(name, 0L)).sum();
     }
 
     private Map<String, Long> all() {

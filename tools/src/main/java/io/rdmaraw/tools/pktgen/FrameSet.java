@@ -87,7 +87,7 @@ final class FrameSet {
     }
 
     private static void check(Path file, int number, PcapFrame frame) {
-        if (frame.isCut()) {
+        if (frame.isTruncated()) {
             throw new ToolException("frame " + number + " of " + file + " was cut to " + frame.bytes().length + " of "
                     + frame.originalLengthBytes() + " bytes when it was captured: capture with -s 0");
         }

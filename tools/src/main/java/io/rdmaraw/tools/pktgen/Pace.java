@@ -3,10 +3,10 @@ package io.rdmaraw.tools.pktgen;
 /** Decides when the next frame may be sent. Callers pass the current time. Used by one thread. */
 interface Pace {
     /** Returns whether a frame of this length may be sent now. */
-    boolean mayGo(long nowNanos, int frameBytes);
+    boolean maySend(long nowNanos, int frameBytes);
 
     /** Records that a frame has been sent. */
-    void went(int frameBytes);
+    void recordSent(int frameBytes);
 
     /** Returns the nanoseconds until the next frame may be sent; 0 if it may be sent now. */
     long nanosUntilNext(long nowNanos);
@@ -15,12 +15,12 @@ interface Pace {
     static Pace unlimited() {
         return new Pace() {
             @Override
-            public boolean mayGo(long nowNanos, int frameBytes) {
+            public boolean maySend(long nowNanos, int frameBytes) {
                 return true;
             }
 
             @Override
-            public void went(int frameBytes) {
+            public void recordSent(int frameBytes) {
                 // An unlimited pace keeps no state.
             }
 

@@ -28,14 +28,14 @@ final class RatePace implements Pace {
     }
 
     @Override
-    public boolean mayGo(long nowNanos, int frameBytes) {
+    public boolean maySend(long nowNanos, int frameBytes) {
         dueNanos = Math.max(dueNanos, nowNanos - MAX_LATE_NANOS);
         earliestNanos = Math.max(earliestNanos, nowNanos - MAX_BURST_NANOS / CATCH_UP);
         return dueNanos <= nowNanos && earliestNanos <= nowNanos;
     }
 
     @Override
-    public void went(int frameBytes) {
+    public void recordSent(int frameBytes) {
         double nanos = nanosPerUnit * rate.unitsOf(frameBytes);
         dueNanos += nanos;
         earliestNanos += nanos / CATCH_UP;

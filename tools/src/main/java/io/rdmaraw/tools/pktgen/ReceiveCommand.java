@@ -66,9 +66,9 @@ final class ReceiveCommand implements Callable<Integer> {
         FlowSpec flow = FlowSpec.parse(match);
         RunFailure failure = new RunFailure();
         probe = probes ? new ProbeReader() : null;
-        try (EndOnSignal goOn = new EndOnSignal();
+        try (EndOnSignal keepRunning = new EndOnSignal();
                 PcapWriter writer = file == null ? null : PcapWriter.create(file, PcapFormat.LINKTYPE_ETHERNET)) {
-            TrafficResult result = receive(flow, writer, failure, goOn);
+            TrafficResult result = receive(flow, writer, failure, keepRunning);
             result.print(spec.commandLine().getOut(), options.json(), probe);
             failure.throwIfReported("receiving on " + options.device());
             warnIfLost(result);
@@ -83,7 +83,7 @@ final class ReceiveCommand implements Callable<Integer> {
         return 0;
     }
 
-    private TrafficResult receive(FlowSpec flow, PcapWriter writer, RunFailure failure, EndOnSignal goOn)
+    private TrafficResult receive(FlowSpec flow, PcapWriter writer, RunFailure failure, EndOnSignal keepRunning)
             throws InterruptedException {
         CountDownLatch done = new CountDownLatch(1);
         Receiver receiver = new Receiver(options.count(), writer, probe, failure, done);
@@ -94,10 +94,10 @@ final class ReceiveCommand implements Callable<Integer> {
                     .handler(receiver).bind(RdmaRawAddress.of(options.device(), options.port(), flow)).sync().channel();
             LiveLine line = new LiveLine(spec.commandLine().getErr(), "rx", receiver::frames, receiver::bytes,
                     "dropped", () -> channel.statistics().droppedWithoutRead() + counts.lost());
-            double seconds = line.watch(options.durationNanos(), done, goOn) / 1e9;
+            double seconds = line.watch(options.durationNanos(), done, keepRunning) / 1e9;
             channel.close().sync();
             return new TrafficResult("rx", options.device(), receiver.frames(), receiver.bytes(),
-                    channel.statistics().droppedWithoutRead() + counts.lost(), seconds, counts.grown());
+                    channel.statistics().droppedWithoutRead() + counts.lost(), seconds, counts.increases());
         }
     }
 

@@ -6,7 +6,7 @@ final class ReplayPace implements Pace {
     private final long roundNanos;
     private final double speed;
     private final long startNanos;
-    private long gone;
+    private long sentFrames;
 
     /**
      * Creates the pace.
@@ -29,18 +29,19 @@ final class ReplayPace implements Pace {
     }
 
     private long dueNanos() {
-        long offset = gone / offsetsNanos.length * roundNanos + offsetsNanos[(int) (gone % offsetsNanos.length)];
+        long offset = sentFrames / offsetsNanos.length * roundNanos
+                + offsetsNanos[(int) (sentFrames % offsetsNanos.length)];
         return startNanos + (long) (offset / speed);
     }
 
     @Override
-    public boolean mayGo(long nowNanos, int frameBytes) {
+    public boolean maySend(long nowNanos, int frameBytes) {
         return dueNanos() - nowNanos <= 0;
     }
 
     @Override
-    public void went(int frameBytes) {
-        gone++;
+    public void recordSent(int frameBytes) {
+        sentFrames++;
     }
 
     @Override

@@ -3,10 +3,10 @@ package io.rdmaraw.tools.pktgen;
 /** Computes lost, late and duplicate frames from the numbers of one stream. Used by one thread. */
 final class StreamCounter {
     /** Number of frames before the newest that are checked for duplicates. */
-    private static final int MEMORY = 1024;
+    private static final int WINDOW = 1024;
 
-    private final long[] seen = new long[MEMORY / Long.SIZE];
-    private boolean begun;
+    private final long[] seen = new long[WINDOW / Long.SIZE];
+    private boolean hasStarted;
     private long first;
     private long highest;
     private long received;
@@ -14,8 +14,8 @@ final class StreamCounter {
     private long duplicates;
 
     void add(int number) {
-        if (!begun) {
-            begun = true;
+        if (!hasStarted) {
+            hasStarted = true;
             first = Integer.toUnsignedLong(number);
             highest = first;
             mark(first);
@@ -25,9 +25,9 @@ final class StreamCounter {
         // The number with these low bits that is nearest to the highest one.
         long extended = highest + (number - (int) highest);
         if (extended > highest) {
-            forget(highest + 1, extended);
+            clear(highest + 1, extended);
             highest = extended;
-        } else if (highest - extended >= MEMORY || !isMarked(extended)) {
+        } else if (highest - extended >= WINDOW || !isMarked(extended)) {
             reordered++;
             first = Math.min(first, extended);
         } else {
@@ -38,24 +38,24 @@ final class StreamCounter {
         received++;
     }
 
-    private void forget(long from, long to) {
-        for (long n = Math.max(from, to - MEMORY + 1); n <= to; n++) {
-            seen[place(n)] &= ~(1L << n);
+    private void clear(long from, long to) {
+        for (long n = Math.max(from, to - WINDOW + 1); n <= to; n++) {
+            seen[wordOf(n)] &= ~(1L << n);
         }
     }
 
     private void mark(long number) {
-        if (highest - number < MEMORY) {
-            seen[place(number)] |= 1L << number;
+        if (highest - number < WINDOW) {
+            seen[wordOf(number)] |= 1L << number;
         }
     }
 
     private boolean isMarked(long number) {
-        return (seen[place(number)] >>> number & 1) != 0;
+        return (seen[wordOf(number)] >>> number & 1) != 0;
     }
 
-    private static int place(long number) {
-        return (int) Math.floorMod(number, (long) MEMORY) / Long.SIZE;
+    private static int wordOf(long number) {
+        return (int) Math.floorMod(number, (long) WINDOW) / Long.SIZE;
     }
 
     long received() {
@@ -64,7 +64,7 @@ final class StreamCounter {
 
     /** Returns the count of missing numbers between the lowest and the highest. */
     long lost() {
-        return begun ? highest - first + 1 - received : 0;
+        return hasStarted ? highest - first + 1 - received : 0;
     }
 
     long reordered() {

@@ -47,8 +47,8 @@ final class TransmitCommand implements Callable<Integer> {
         CountDownLatch done = new CountDownLatch(1);
         Transmitter transmitter = new Transmitter(frames, start -> traffic.pace(frames, start), traffic.probes(),
                 options.count(), failure, done);
-        try (EndOnSignal goOn = new EndOnSignal()) {
-            TrafficResult result = transmit(transmitter, done, goOn);
+        try (EndOnSignal keepRunning = new EndOnSignal()) {
+            TrafficResult result = transmit(transmitter, done, keepRunning);
             traffic.warnIfMissed(spec.commandLine().getErr(), result);
             result.print(spec.commandLine().getOut(), options.json(), traffic.reached(result));
         }
@@ -56,27 +56,27 @@ final class TransmitCommand implements Callable<Integer> {
         return 0;
     }
 
-    private TrafficResult transmit(Transmitter transmitter, CountDownLatch done, EndOnSignal goOn)
+    private TrafficResult transmit(Transmitter transmitter, CountDownLatch done, EndOnSignal keepRunning)
             throws InterruptedException {
         try (DeviceCounts counts = new DeviceCounts(options.device()); Loops loops = new Loops(1)) {
             Channel channel = new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class).handler(transmitter)
                     .bind(RdmaRawAddress.of(options.device(), options.port())).sync().channel();
             LiveLine line = new LiveLine(spec.commandLine().getErr(), "tx", transmitter::sentFrames,
                     transmitter::sentBytes, "unmatched", counts::unmatched);
-            line.watch(options.durationNanos(), done, goOn);
+            line.watch(options.durationNanos(), done, keepRunning);
             transmitter.stop();
             if (!done.await(DRAIN_SECONDS, TimeUnit.SECONDS)) {
                 throw new ToolException(options.device() + " takes no more frames: is its link up? (./rdma-raw doctor"
                         + " --device " + options.device() + ')');
             }
             channel.close().sync();
-            warnIfNobodyReceives(counts.unmatched(), transmitter.sentFrames());
+            warnIfUnmatched(counts.unmatched(), transmitter.sentFrames());
             return new TrafficResult("tx", options.device(), transmitter.sentFrames(), transmitter.sentBytes(),
-                    counts.unmatched(), transmitter.seconds(), counts.grown());
+                    counts.unmatched(), transmitter.seconds(), counts.increases());
         }
     }
 
-    private void warnIfNobodyReceives(long unmatched, long sent) {
+    private void warnIfUnmatched(long unmatched, long sent) {
         if (sent > 0 && unmatched == sent && new DeviceName(options.device()).isLoopback()) {
             spec.commandLine().getErr().println("rdma-raw: no rule matched any frame: " + options.device()
                     + " is in memory and reaches only this process; ./rdma-raw demo and bw send and receive in one");

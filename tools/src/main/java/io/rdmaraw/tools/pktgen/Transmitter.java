@@ -99,12 +99,12 @@ final class Transmitter extends ChannelInboundHandlerAdapter implements Runnable
 
     private void sendBurst(long now) {
         int sent = 0;
-        while (sent < BURST && !ended && ctx.channel().isWritable() && pace.mayGo(now, frames.nextBytes())) {
+        while (sent < BURST && !ended && ctx.channel().isWritable() && pace.maySend(now, frames.nextBytes())) {
             boolean last = maxFrames > 0 && sentFrames.get() + sent + 1 == maxFrames;
             ByteBuf frame = nextFrame(now);
             int frameBytes = frame.readableBytes();
             ctx.write(frame, last ? awaited() : ctx.voidPromise());
-            pace.went(frameBytes);
+            pace.recordSent(frameBytes);
             sentBytes.add(frameBytes);
             sent++;
             ended = last;

@@ -42,12 +42,12 @@ public final class AsyncWatchCommand implements Callable<Integer> {
     public Integer call() {
         device = named.name();
         PrintWriter out = spec.commandLine().getOut();
-        try (EndOnSignal goOn = new EndOnSignal(); VerbsContext context = VerbsDevices.open(device);
+        try (EndOnSignal keepRunning = new EndOnSignal(); VerbsContext context = VerbsDevices.open(device);
                 FdWaiter waiter = new FdWaiter(context.asyncFd())) {
             spec.commandLine().getErr().println(device + ": watching (async_fd " + context.asyncFd() + ')');
             spec.commandLine().getErr().flush();
             int seen = 0;
-            while (goOn.getAsBoolean() && (count == 0 || seen < count)) {
+            while (keepRunning.getAsBoolean() && (count == 0 || seen < count)) {
                 waiter.await(POLL_NANOS);
                 for (AsyncEvent event = context.pollAsyncEvent(); event != null; event = context.pollAsyncEvent()) {
                     print(out, event);

@@ -45,7 +45,7 @@ final class JavaProcess implements AutoCloseable {
                 machine.detach();
             }
         } catch (AttachNotSupportedException | IOException e) {
-            throw new ToolException(whyNot(pid, e, namespaces), e);
+            throw new ToolException(attachFailure(pid, e, namespaces), e);
         }
     }
 
@@ -53,7 +53,7 @@ final class JavaProcess implements AutoCloseable {
      * Returns the message for a failure. Entering a network namespace requires CAP_SYS_ADMIN. The message suggests
      * nsenter, because the user may hold this capability although this process does not.
      */
-    static String whyNot(String pid, Exception e, NetworkNamespaces namespaces) {
+    static String attachFailure(String pid, Exception e, NetworkNamespaces namespaces) {
         if (!namespaces.hasProcess(pid)) {
             return "no such process: " + pid;
         }

@@ -60,12 +60,12 @@ public final class TopCommand implements Callable<Integer> {
                     + " --channels not"
                     + " negative");
         }
-        try (EndOnSignal goOn = new EndOnSignal();
+        try (EndOnSignal keepRunning = new EndOnSignal();
                 JavaProcess attached = process.attach();
                 TerminalKeys keys = TerminalKeys.open()) {
             Snapshot before = attached.snapshot();
-            for (int shown = 0; goOn.getAsBoolean() && (count == 0 || shown < count); shown++) {
-                int key = keys.await((long) (intervalSeconds * 1e9), goOn);
+            for (int shown = 0; keepRunning.getAsBoolean() && (count == 0 || shown < count); shown++) {
+                int key = keys.await((long) (intervalSeconds * 1e9), keepRunning);
                 if (key == 'q') {
                     break;
                 }
@@ -97,7 +97,7 @@ public final class TopCommand implements Callable<Integer> {
         int columns = TerminalWidth.columns();
         String screen = process.heading() + "  " + timeOfDay(LocalTime.now()) + "\n\n"
                 + new TopScreen(before, now, channels, columns).render();
-        String lines = TerminalWidth.cut(screen, columns);
+        String lines = TerminalWidth.truncate(screen, columns);
         out.print(terminal ? overTheLast(lines) : lines);
         out.flush();
     }

@@ -43,7 +43,7 @@ final class TopScreen {
         out.println();
         queues().print(out, widthChars);
         out.println();
-        troubles(out);
+        printProblems(out);
         new TcpScreen(before, now, seconds, maxChannels, widthChars).print(out);
         channels(out);
         return text.toString();
@@ -111,7 +111,7 @@ final class TopScreen {
     }
 
     /** Lists all losses, copies and errors so far. Zero counts are omitted. */
-    private void troubles(PrintWriter out) {
+    private void printProblems(PrintWriter out) {
         // The location comes last, because a narrow terminal cuts the end of a line.
         TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "/S", "TOTAL", "WHERE");
         int rows = addTroubles(table, now.devices(), before.devices(), "device")

@@ -104,7 +104,7 @@ class ProbeHandlerTest {
         for (int i = 0; i < WINDOW; i++) {
             sent().release();
         }
-        probe.giveUp(ctx);
+        probe.abandonInFlight(ctx);
         assertCounts(0, WINDOW, 0);
         echo(sent());
         assertCounts(1, WINDOW, 0);

@@ -387,10 +387,10 @@ class DoctorChecksTest {
     void namesTellTheKindOfDevice() {
         assertEquals(DeviceKind.LOOP, DeviceKind.of("soft:loop:a"));
         assertEquals(DeviceKind.XDP, DeviceKind.of("soft:xdp:eth0"));
-        assertEquals("eth0", DeviceKind.XDP.behind("soft:xdp:eth0"));
+        assertEquals("eth0", DeviceKind.XDP.underlyingDevice("soft:xdp:eth0"));
         assertEquals(DeviceKind.PACKET, DeviceKind.of("soft:packet:eth0"));
         assertEquals(DeviceKind.RDMA, DeviceKind.of("mlx5_0"));
-        assertEquals("mlx5_0", DeviceKind.RDMA.behind("mlx5_0"));
+        assertEquals("mlx5_0", DeviceKind.RDMA.underlyingDevice("mlx5_0"));
     }
 
     private static void assertFinding(Severity severity, String text, String remedy, List<Finding> findings) {

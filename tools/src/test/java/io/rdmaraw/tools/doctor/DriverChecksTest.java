@@ -31,46 +31,46 @@ class DriverChecksTest {
 
     @Test
     void theRowOfADriverIsNamed() throws IOException {
-        assertFinding(Severity.OK, "e1000e: modes generic, tap", facts("e1000e", 0, 1, 1));
+        assertFinding(Severity.OK, "e1000e: modes generic, tap", interfaceInfo("e1000e", 0, 1, 1));
         assertFinding(Severity.OK, "igb: modes generic, native, zerocopy, tap; an MTU above 3822 in generic alone",
-                facts("igb", ZERO_COPY, 1, 1));
+                interfaceInfo("igb", ZERO_COPY, 1, 1));
         assertFinding(Severity.OK, "modes generic, native, zerocopy, tap; an MTU above 3822 in generic and native",
-                facts("ixgbe", ALL, 1, 1));
+                interfaceInfo("ixgbe", ALL, 1, 1));
         assertFinding(Severity.OK, "; an MTU above 3822 in all of them; native mode wants Linux 6.1",
-                facts("mlx5_core", ALL, 5, 1));
-        assertFinding(Severity.OK, "modes generic, tap", facts("odd", InterfaceInfo.XDP_BASIC, 1, 1));
+                interfaceInfo("mlx5_core", ALL, 5, 1));
+        assertFinding(Severity.OK, "modes generic, tap", interfaceInfo("odd", InterfaceInfo.XDP_BASIC, 1, 1));
         write("proc/sys/kernel/osrelease", "6.5.0-test\n");
-        assertFinding(Severity.OK, "modes generic, native;", facts("veth", NATIVE, 1, 1));
+        assertFinding(Severity.OK, "modes generic, native;", interfaceInfo("veth", NATIVE, 1, 1));
     }
 
     @Test
     void aModeThatTheDriverLacksIsAFault() throws IOException {
         environment("SOFTVERBS_XDP_MODE=native");
-        assertFinding(Severity.FAIL, "; not native", facts("e1000e", 0, 1, 1));
-        assertFinding(Severity.OK, "native", facts("veth", NATIVE, 1, 1));
+        assertFinding(Severity.FAIL, "; not native", interfaceInfo("e1000e", 0, 1, 1));
+        assertFinding(Severity.OK, "native", interfaceInfo("veth", NATIVE, 1, 1));
         environment("SOFTVERBS_XDP_MODE=zerocopy");
-        assertFinding(Severity.FAIL, "; not zerocopy", facts("veth", NATIVE, 1, 1));
-        assertFinding(Severity.OK, "zerocopy", facts("igb", ZERO_COPY, 1, 1));
+        assertFinding(Severity.FAIL, "; not zerocopy", interfaceInfo("veth", NATIVE, 1, 1));
+        assertFinding(Severity.OK, "zerocopy", interfaceInfo("igb", ZERO_COPY, 1, 1));
         write("sys/class/net/eth0/mtu", "9000");
-        assertFinding(Severity.FAIL, "in generic alone", facts("igb", ZERO_COPY, 1, 1));
+        assertFinding(Severity.FAIL, "in generic alone", interfaceInfo("igb", ZERO_COPY, 1, 1));
         environment("SOFTVERBS_XDP_MODE=auto");
-        assertFinding(Severity.OK, "in generic alone", facts("igb", ZERO_COPY, 1, 1));
+        assertFinding(Severity.OK, "in generic alone", interfaceInfo("igb", ZERO_COPY, 1, 1));
     }
 
     @Test
     void moreQueuesThanAreServedAreAFault() {
-        assertFinding(Severity.FAIL, "96 receive queues", facts("ice", ALL, 5, 96));
-        assertTrue(check(facts("ice", ALL, 5, 64)).stream().noneMatch(f -> f.severity() == Severity.FAIL));
+        assertFinding(Severity.FAIL, "96 receive queues", interfaceInfo("ice", ALL, 5, 96));
+        assertTrue(check(interfaceInfo("ice", ALL, 5, 64)).stream().noneMatch(f -> f.severity() == Severity.FAIL));
     }
 
     @Test
     void busyPollingIsAdvisedWhereQueuesCanBePolled() throws IOException {
-        assertFinding(Severity.OK, "can be had: SOFTVERBS_XDP_BUSY_POLL=on", facts("igb", ZERO_COPY, 1, 2));
+        assertFinding(Severity.OK, "can be had: SOFTVERBS_XDP_BUSY_POLL=on", interfaceInfo("igb", ZERO_COPY, 1, 2));
         InterfaceInfo veth = new InterfaceInfo("veth", true, NATIVE, 7, 0, 2, 0, false, 0);
         assertFinding(Severity.OK, "cannot be had: queues of eth0", veth);
         environment("SOFTVERBS_XDP_BUSY_POLL=on");
         assertFinding(Severity.FAIL, "cannot be had: queues of eth0", veth);
-        assertFinding(Severity.OK, "is on", facts("igb", ZERO_COPY, 1, 2));
+        assertFinding(Severity.OK, "is on", interfaceInfo("igb", ZERO_COPY, 1, 2));
         assertFinding(Severity.OK, "while eth0 is up", new InterfaceInfo("igb", true, NATIVE, 0, 0, 0, 0, false, 0));
         assertFinding(Severity.WARN, "of 2 queues", new InterfaceInfo("igb", true, ALL, 0, 1, 2, 2, false, 2));
     }
@@ -108,7 +108,7 @@ class DriverChecksTest {
         assertEquals(List.of(), new DriverChecks(new Host(root), InterfaceInfo::of).check("no-such-device"));
     }
 
-    private static InterfaceInfo facts(String driver, long features, int zeroCopySegments, int queues) {
+    private static InterfaceInfo interfaceInfo(String driver, long features, int zeroCopySegments, int queues) {
         return new InterfaceInfo(driver, true, features, 0, zeroCopySegments, queues, queues, false, 0);
     }
 

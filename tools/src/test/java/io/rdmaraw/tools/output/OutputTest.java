@@ -34,9 +34,9 @@ class OutputTest {
     @Test
     void aScreenIsAsWideAsItsTerminal() {
         String text = "LOOP    WORK\nloop-1  100%\n\nx\n";
-        assertEquals("LOOP  …\nloop-1…\n\nx\n", TerminalWidth.cut(text, 7));
-        assertEquals(text, TerminalWidth.cut(text, 12));
-        assertEquals(text, TerminalWidth.cut(text, Integer.MAX_VALUE));
+        assertEquals("LOOP  …\nloop-1…\n\nx\n", TerminalWidth.truncate(text, 7));
+        assertEquals(text, TerminalWidth.truncate(text, 12));
+        assertEquals(text, TerminalWidth.truncate(text, Integer.MAX_VALUE));
         assertTrue(TerminalWidth.columns() > 0);
     }
 

@@ -32,7 +32,7 @@ class PcapTest {
             PcapFrame first = reader.next();
             assertEquals(1_700_000_000_123_456_789L, first.timestampNanos());
             assertArrayEquals(FRAME, first.bytes());
-            assertFalse(first.isCut());
+            assertFalse(first.isTruncated());
             PcapFrame second = reader.next();
             assertEquals(7, second.timestampNanos());
             assertEquals(14, second.bytes().length);
@@ -52,7 +52,7 @@ class PcapTest {
     @Test
     void tellsFramesThatTheCaptureCut() throws IOException {
         PcapFrame frame = open(file(ByteOrder.LITTLE_ENDIAN, 0xa1b2c3d4, 1, 15, 1514)).next();
-        assertTrue(frame.isCut());
+        assertTrue(frame.isTruncated());
         assertEquals(1514, frame.originalLengthBytes());
     }
 

@@ -26,10 +26,10 @@ class PaceTest {
         for (long now = 0; now < durationNanos; now += pace.nanosUntilNext(now) + 1 + random.nextLong(latestNanos)) {
             for (int i = 0; i < 64; i++, frame++) {
                 int frameBytes = FrameSet.IMIX[frame % FrameSet.IMIX.length];
-                if (!pace.mayGo(now, frameBytes)) {
+                if (!pace.maySend(now, frameBytes)) {
                     break;
                 }
-                pace.went(frameBytes);
+                pace.recordSent(frameBytes);
                 units += rate.unitsOf(frameBytes);
             }
         }
@@ -76,8 +76,8 @@ class PaceTest {
 
     private static int sentAt(long now, Pace pace) {
         int sent = 0;
-        while (pace.mayGo(now, 64)) {
-            pace.went(64);
+        while (pace.maySend(now, 64)) {
+            pace.recordSent(64);
             sent++;
         }
         return sent;
@@ -108,19 +108,19 @@ class PaceTest {
         Pace pace = new ReplayPace(new long[] {100, 400, 350, 1000}, 1, 5000);
         long[] due = {5000, 5300, 5300, 5900, 6200, 6500, 6500, 7100};
         for (long each : due) {
-            assertTrue(each == 5300 || !pace.mayGo(each - 1, 60), "too early " + each);
-            assertTrue(pace.mayGo(each, 60), "late " + each);
+            assertTrue(each == 5300 || !pace.maySend(each - 1, 60), "too early " + each);
+            assertTrue(pace.maySend(each, 60), "late " + each);
             assertEquals(0, pace.nanosUntilNext(each));
-            pace.went(60);
+            pace.recordSent(60);
         }
     }
 
     @Test
     void aReplayCanBeFaster() {
         Pace pace = new ReplayPace(new long[] {0, 1000}, 4, 0);
-        pace.went(60);
+        pace.recordSent(60);
         assertEquals(250, pace.nanosUntilNext(0));
-        assertFalse(pace.mayGo(249, 60));
-        assertTrue(pace.mayGo(250, 60));
+        assertFalse(pace.maySend(249, 60));
+        assertTrue(pace.maySend(250, 60));
     }
 }

@@ -82,14 +82,14 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     public List<FlowSpec> flows() {
         BoundPort bound = bound();
         List<FlowSpec> flows = new ArrayList<>();
-        if (bound.takesVersion(4)) {
+        if (bound.acceptsVersion(4)) {
             flows.add(unicast(bound, 4));
             flows.add(rest(bound).ipv4().build());
             if (bound.remoteOrNull() == null && bound.local().isAny()) {
                 flows.add(FlowMatches.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4));
             }
         }
-        if (bound.takesVersion(6)) {
+        if (bound.acceptsVersion(6)) {
             flows.add(unicast(bound, 6));
             flows.add(rest(bound).ipv6().build());
         }

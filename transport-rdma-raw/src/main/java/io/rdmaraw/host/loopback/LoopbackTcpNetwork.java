@@ -35,7 +35,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
         ports = host.ports();
     }
 
-    private record Taken(PortTable ports, BoundPort bound) implements Binding {
+    private record BoundBinding(PortTable ports, BoundPort bound) implements Binding {
         @Override
         public IpAddress local() {
             return bound.local();
@@ -71,7 +71,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     @Override
     public Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException {
         IpAddress address = IpAddress.of(local.getAddress());
-        return new Taken(ports, ports.listen(mac, address, local.getPort(), sharing, null));
+        return new BoundBinding(ports, ports.listen(mac, address, local.getPort(), sharing, null));
     }
 
     @Override
@@ -91,14 +91,14 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
             }
             throw new ConnectException("Connection refused");
         }
-        return new Taken(ports, ports.bind(IpProtocol.TCP, mac, source, false, port, PortSharing.NONE, null));
+        return new BoundBinding(ports, ports.bind(IpProtocol.TCP, mac, source, false, port, PortSharing.NONE, null));
     }
 
     @Override
     public Binding reserve(InetSocketAddress local) throws IOException {
         IpAddress address = IpAddress.of(local.getAddress());
         checkLocal(address);
-        return new Taken(ports, ports.bind(IpProtocol.TCP, mac, address, address.isAny(), local.getPort(),
+        return new BoundBinding(ports, ports.bind(IpProtocol.TCP, mac, address, address.isAny(), local.getPort(),
                 PortSharing.NONE, null));
     }
 
@@ -117,8 +117,8 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     /** Adds this loop to the port. The hash of a flow selects one of the loops that share it. */
     @Override
     public Binding join(Binding listening) {
-        BoundPort first = ((Taken) listening).bound;
-        return first.id() == mac ? null : new Taken(ports, ports.share(first, mac));
+        BoundPort first = ((BoundBinding) listening).bound;
+        return first.id() == mac ? null : new BoundBinding(ports, ports.share(first, mac));
     }
 
     @Override

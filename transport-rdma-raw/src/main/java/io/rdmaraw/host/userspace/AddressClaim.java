@@ -65,7 +65,7 @@ final class AddressClaim {
             // PROBE_WAIT (RFC 5227) and MAX_RTR_SOLICITATION_DELAY (RFC 4861) are both one second.
             deadlineNanos = nowNanos + random.nextLong(SECOND);
         } else {
-            own(nowNanos);
+            becomeOwned(nowNanos);
         }
     }
 
@@ -78,7 +78,7 @@ final class AddressClaim {
     }
 
     long deadlineNanos() {
-        return state == State.DUPLICATE || state == State.OWNED && announcements == announcementsWanted()
+        return state == State.DUPLICATE || state == State.OWNED && announcements == maxAnnouncements()
                 ? Long.MAX_VALUE : deadlineNanos;
     }
 
@@ -89,7 +89,7 @@ final class AddressClaim {
         if (state == State.OWNED) {
             announce(nowNanos);
         } else if (probes == (isIpv4() ? PROBE_NUM : SOLICITATIONS)) {
-            own(nowNanos);
+            becomeOwned(nowNanos);
         } else {
             probe(nowNanos);
         }
@@ -99,7 +99,7 @@ final class AddressClaim {
         return own.address().isIpv4();
     }
 
-    private int announcementsWanted() {
+    private int maxAnnouncements() {
         return isIpv4() ? ANNOUNCE_NUM : 1;
     }
 
@@ -115,7 +115,7 @@ final class AddressClaim {
                 : random.nextLong(PROBE_MIN_NANOS, PROBE_MAX_NANOS));
     }
 
-    private void own(long nowNanos) {
+    private void becomeOwned(long nowNanos) {
         state = State.OWNED;
         announce(nowNanos);
     }

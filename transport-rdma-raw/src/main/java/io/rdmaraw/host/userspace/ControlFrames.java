@@ -110,7 +110,7 @@ final class ControlFrames {
         IpAddress peer = IpAddress.sourceOf(request);
         long peerMac = EthernetHeader.source(request.frameAddress());
         long reply = request.transportAddress();
-        IcmpHeader.turnIntoReply(reply, ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY);
+        IcmpHeader.convertToReply(reply, ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY);
         if (lengthBytes + (ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES) > mtuBytes) {
             sendFragments(reply, lengthBytes, local, peer, peerMac, mtuBytes);
             return;

@@ -41,22 +41,22 @@ final class GroupMemberships {
 
     private static final class Group {
         private final Map<Object, SourceFilter> members = new HashMap<>();
-        private SourceFilter wanted = SourceFilter.NOTHING;
+        private SourceFilter mergedFilter = SourceFilter.NOTHING;
         /** Filter before the pending changes. Each repeated report contains the difference from it. */
-        private SourceFilter before = SourceFilter.NOTHING;
+        private SourceFilter filterBeforeChanges = SourceFilter.NOTHING;
         private int repetitions;
         private long repetitionNanos;
-        private long answerNanos = NEVER;
+        private long responseNanos = NEVER;
         /** The queried sources; empty for all. */
-        private final Set<IpAddress> asked = new HashSet<>();
+        private final Set<IpAddress> queriedSources = new HashSet<>();
     }
 
     /** State common to all groups of one IP version. */
     private static final class Querier {
         private int robustness = ROBUSTNESS;
-        private long answerNanos = NEVER;
-        private boolean older;
-        private long olderUntilNanos;
+        private long responseNanos = NEVER;
+        private boolean olderVersion;
+        private long olderVersionUntilNanos;
     }
 
     private final GroupReports reports;
@@ -80,11 +80,11 @@ final class GroupMemberships {
         } else {
             group.members.put(member, filter);
         }
-        SourceFilter wanted = SourceFilter.anyOf(group.members.values());
-        if (!wanted.equals(group.wanted)) {
-            change(address, group, wanted, nowNanos);
+        SourceFilter mergedFilter = SourceFilter.anyOf(group.members.values());
+        if (!mergedFilter.equals(group.mergedFilter)) {
+            change(address, group, mergedFilter, nowNanos);
         }
-        removeIfOver(address, group);
+        removeIfFinished(address, group);
     }
 
     /** Ends all memberships of a member. */
@@ -98,13 +98,13 @@ final class GroupMemberships {
 
     /** Returns the groups with at least one accepted source. */
     List<IpAddress> groups() {
-        List<IpAddress> wanted = new ArrayList<>();
+        List<IpAddress> accepted = new ArrayList<>();
         groups.forEach((address, group) -> {
-            if (!group.wanted.isNothing()) {
-                wanted.add(address);
+            if (!group.mergedFilter.isNothing()) {
+                accepted.add(address);
             }
         });
-        return wanted;
+        return accepted;
     }
 
     private Querier querier(boolean ipv4) {
@@ -121,41 +121,41 @@ final class GroupMemberships {
                 && !(group.high() == LINK_SCOPE && group.low() == 1);
     }
 
-    private void change(IpAddress address, Group group, SourceFilter wanted, long nowNanos) {
-        SourceFilter last = group.wanted;
-        group.wanted = wanted;
+    private void change(IpAddress address, Group group, SourceFilter mergedFilter, long nowNanos) {
+        SourceFilter previous = group.mergedFilter;
+        group.mergedFilter = mergedFilter;
         if (!isReported(address)) {
             return;
         }
-        if (group.repetitions == 0 || group.before.equals(wanted)) {
-            group.before = last;
+        if (group.repetitions == 0 || group.filterBeforeChanges.equals(mergedFilter)) {
+            group.filterBeforeChanges = previous;
         }
-        tell(address, last, wanted, nowNanos);
+        reportChange(address, previous, mergedFilter, nowNanos);
         group.repetitions = querier(address.isIpv4()).robustness - 1;
         group.repetitionNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
     }
 
     /** Reports a change of the filter (RFC 3376 section 5.1). */
-    private void tell(IpAddress address, SourceFilter last, SourceFilter wanted, long nowNanos) {
-        if (isOlder(address.isIpv4(), nowNanos)) {
-            if (!wanted.isNothing() && last.isNothing()) {
+    private void reportChange(IpAddress address, SourceFilter previous, SourceFilter mergedFilter, long nowNanos) {
+        if (usesOlderVersion(address.isIpv4(), nowNanos)) {
+            if (!mergedFilter.isNothing() && previous.isNothing()) {
                 count();
                 reports.sendOlderReport(address);
-            } else if (wanted.isNothing()) {
+            } else if (mergedFilter.isNothing()) {
                 count();
                 reports.sendOlderLeave(address);
             }
             return;
         }
         List<GroupReports.Entry> entries = new ArrayList<>();
-        if (last.exclude() != wanted.exclude()) {
-            entries.add(new GroupReports.Entry(address, wanted.exclude() ? GroupMessage.CHANGE_TO_EXCLUDE
-                    : GroupMessage.CHANGE_TO_INCLUDE, wanted.sources()));
+        if (previous.exclude() != mergedFilter.exclude()) {
+            entries.add(new GroupReports.Entry(address, mergedFilter.exclude() ? GroupMessage.CHANGE_TO_EXCLUDE
+                    : GroupMessage.CHANGE_TO_INCLUDE, mergedFilter.sources()));
         } else {
-            add(entries, address, wanted.exclude() ? GroupMessage.BLOCK_OLD_SOURCES : GroupMessage.ALLOW_NEW_SOURCES,
-                    wanted.without(last.sources()));
-            add(entries, address, wanted.exclude() ? GroupMessage.ALLOW_NEW_SOURCES : GroupMessage.BLOCK_OLD_SOURCES,
-                    last.without(wanted.sources()));
+            add(entries, address, mergedFilter.exclude() ? GroupMessage.BLOCK_OLD_SOURCES
+                    : GroupMessage.ALLOW_NEW_SOURCES, mergedFilter.without(previous.sources()));
+            add(entries, address, mergedFilter.exclude() ? GroupMessage.ALLOW_NEW_SOURCES
+                    : GroupMessage.BLOCK_OLD_SOURCES, previous.without(mergedFilter.sources()));
         }
         send(entries, address.isIpv4());
     }
@@ -177,10 +177,10 @@ final class GroupMemberships {
         counters.groupReports++;
     }
 
-    private boolean isOlder(boolean ipv4, long nowNanos) {
+    private boolean usesOlderVersion(boolean ipv4, long nowNanos) {
         Querier querier = querier(ipv4);
-        querier.older &= nowNanos - querier.olderUntilNanos < 0;
-        return querier.older;
+        querier.olderVersion &= nowNanos - querier.olderVersionUntilNanos < 0;
+        return querier.olderVersion;
     }
 
     /** Schedules the response to a query (RFC 3376 section 5.2, RFC 3810 section 6.2). */
@@ -190,125 +190,127 @@ final class GroupMemberships {
         if (query.isNewest()) {
             querier.robustness = query.robustness() == 0 ? ROBUSTNESS : query.robustness();
         } else {
-            querier.older = true;
-            querier.olderUntilNanos = nowNanos + OLDER_QUERIER_NANOS;
+            querier.olderVersion = true;
+            querier.olderVersionUntilNanos = nowNanos + OLDER_QUERIER_NANOS;
         }
-        long answerNanos = nowNanos + random.nextLong(
+        long responseNanos = nowNanos + random.nextLong(
                 Math.max(1, TimeUnit.MILLISECONDS.toNanos(query.responseMillis())));
-        if (querier.answerNanos != NEVER && querier.answerNanos - answerNanos <= 0) {
+        if (querier.responseNanos != NEVER && querier.responseNanos - responseNanos <= 0) {
             // A response to a general query is due earlier and includes this one.
             return;
         }
         if (query.isGeneral()) {
-            querier.answerNanos = answerNanos;
+            querier.responseNanos = responseNanos;
             return;
         }
         Group group = groups.get(query.group());
-        if (group == null || group.wanted.isNothing() || !isReported(query.group())) {
+        if (group == null || group.mergedFilter.isNothing() || !isReported(query.group())) {
             return;
         }
-        boolean pending = group.answerNanos != NEVER;
-        if (query.sources().isEmpty() || pending && group.asked.isEmpty()) {
-            group.asked.clear();
+        boolean pending = group.responseNanos != NEVER;
+        if (query.sources().isEmpty() || pending && group.queriedSources.isEmpty()) {
+            group.queriedSources.clear();
         } else {
-            group.asked.addAll(query.sources());
-            if (group.asked.size() > MAX_QUERIED_SOURCES) {
+            group.queriedSources.addAll(query.sources());
+            if (group.queriedSources.size() > MAX_QUERIED_SOURCES) {
                 // RFC 3376 section 5.2, RFC 3810 section 6.2: if there is no room to record the sources, respond for
                 // the whole group.
-                group.asked.clear();
+                group.queriedSources.clear();
             }
         }
-        group.answerNanos = pending ? Math.min(group.answerNanos, answerNanos) : answerNanos;
+        group.responseNanos = pending ? Math.min(group.responseNanos, responseNanos) : responseNanos;
     }
 
     /** Returns the number of queried sources for which responses are pending. */
     int queriedSources() {
-        return groups.values().stream().mapToInt(group -> group.asked.size()).sum();
+        return groups.values().stream().mapToInt(group -> group.queriedSources.size()).sum();
     }
 
     /** Sends the responses and reports that are due. */
     void poll(long nowNanos) {
         for (boolean ipv4 : new boolean[] {true, false}) {
             Querier querier = querier(ipv4);
-            if (querier.answerNanos != NEVER && nowNanos - querier.answerNanos >= 0) {
-                querier.answerNanos = NEVER;
-                answerAll(ipv4, nowNanos);
+            if (querier.responseNanos != NEVER && nowNanos - querier.responseNanos >= 0) {
+                querier.responseNanos = NEVER;
+                respondToGeneralQuery(ipv4, nowNanos);
             }
         }
         for (Iterator<Map.Entry<IpAddress, Group>> all = groups.entrySet().iterator(); all.hasNext();) {
             Map.Entry<IpAddress, Group> item = all.next();
             Group group = item.getValue();
-            if (group.answerNanos != NEVER && nowNanos - group.answerNanos >= 0) {
-                group.answerNanos = NEVER;
-                answer(item.getKey(), group, nowNanos);
+            if (group.responseNanos != NEVER && nowNanos - group.responseNanos >= 0) {
+                group.responseNanos = NEVER;
+                respondToGroupQuery(item.getKey(), group, nowNanos);
             }
             if (group.repetitions > 0 && nowNanos - group.repetitionNanos >= 0) {
                 group.repetitions--;
                 group.repetitionNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
-                tell(item.getKey(), group.before, group.wanted, nowNanos);
+                reportChange(item.getKey(), group.filterBeforeChanges, group.mergedFilter, nowNanos);
             }
-            if (isOver(group)) {
+            if (isFinished(group)) {
                 all.remove();
             }
         }
     }
 
-    private static boolean isOver(Group group) {
+    private static boolean isFinished(Group group) {
         return group.members.isEmpty() && group.repetitions == 0;
     }
 
-    private void removeIfOver(IpAddress address, Group group) {
-        if (isOver(group)) {
+    private void removeIfFinished(IpAddress address, Group group) {
+        if (isFinished(group)) {
             groups.remove(address);
         }
     }
 
-    private void answerAll(boolean ipv4, long nowNanos) {
+    private void respondToGeneralQuery(boolean ipv4, long nowNanos) {
         List<GroupReports.Entry> entries = new ArrayList<>();
         groups.forEach((address, group) -> {
-            if (address.isIpv4() == ipv4 && !group.wanted.isNothing() && isReported(address)) {
-                group.answerNanos = NEVER;
-                if (isOlder(ipv4, nowNanos)) {
+            if (address.isIpv4() == ipv4 && !group.mergedFilter.isNothing() && isReported(address)) {
+                group.responseNanos = NEVER;
+                if (usesOlderVersion(ipv4, nowNanos)) {
                     count();
                     reports.sendOlderReport(address);
                 } else {
-                    entries.add(state(address, group.wanted));
+                    entries.add(state(address, group.mergedFilter));
                 }
             }
         });
         send(entries, ipv4);
     }
 
-    private static GroupReports.Entry state(IpAddress address, SourceFilter wanted) {
+    private static GroupReports.Entry state(IpAddress address, SourceFilter mergedFilter) {
         return new GroupReports.Entry(address,
-                wanted.exclude() ? GroupMessage.MODE_IS_EXCLUDE : GroupMessage.MODE_IS_INCLUDE, wanted.sources());
+                mergedFilter.exclude() ? GroupMessage.MODE_IS_EXCLUDE : GroupMessage.MODE_IS_INCLUDE,
+                mergedFilter.sources());
     }
 
-    private void answer(IpAddress address, Group group, long nowNanos) {
-        Set<IpAddress> asked = new LinkedHashSet<>(group.asked);
-        group.asked.clear();
-        if (group.wanted.isNothing()) {
+    private void respondToGroupQuery(IpAddress address, Group group, long nowNanos) {
+        Set<IpAddress> queriedSources = new LinkedHashSet<>(group.queriedSources);
+        group.queriedSources.clear();
+        if (group.mergedFilter.isNothing()) {
             return;
         }
-        if (isOlder(address.isIpv4(), nowNanos)) {
+        if (usesOlderVersion(address.isIpv4(), nowNanos)) {
             count();
             reports.sendOlderReport(address);
-        } else if (asked.isEmpty()) {
-            send(List.of(state(address, group.wanted)), address.isIpv4());
+        } else if (queriedSources.isEmpty()) {
+            send(List.of(state(address, group.mergedFilter)), address.isIpv4());
         } else {
             // Report only the queried sources that are accepted.
-            asked.removeIf(source -> group.wanted.sources().contains(source) == group.wanted.exclude());
+            queriedSources.removeIf(source ->
+                    group.mergedFilter.sources().contains(source) == group.mergedFilter.exclude());
             List<GroupReports.Entry> entries = new ArrayList<>();
-            add(entries, address, GroupMessage.MODE_IS_INCLUDE, asked);
+            add(entries, address, GroupMessage.MODE_IS_INCLUDE, queriedSources);
             send(entries, address.isIpv4());
         }
     }
 
     /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
     long deadlineNanos() {
-        long next = Math.min(igmp.answerNanos, mld.answerNanos);
+        long next = Math.min(igmp.responseNanos, mld.responseNanos);
         for (Group group : groups.values()) {
-            next = Math.min(next, group.answerNanos);
+            next = Math.min(next, group.responseNanos);
             next = group.repetitions > 0 ? Math.min(next, group.repetitionNanos) : next;
         }
         return next;

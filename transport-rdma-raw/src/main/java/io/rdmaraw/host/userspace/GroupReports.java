@@ -138,7 +138,7 @@ final class GroupReports {
         }
         boolean ipv4 = group.isIpv4();
         long message = messageOf(frame, ipv4);
-        int lengthBytes = GroupMessage.writeOlder(message, type, ipv4);
+        int lengthBytes = GroupMessage.writeLegacy(message, type, ipv4);
         put(GroupMessage.groupAddress(message, ipv4), group);
         finish(frame, message, lengthBytes, destination);
     }

@@ -28,27 +28,27 @@ final class IcmpErrorRateLimiter {
     private final RandomGenerator random;
     private final long key;
     /** Time until which the errors already sent use up the destination's limit. */
-    private final long[] paidUntilNanos = new long[ENTRIES];
-    private final TokenBucket all = new TokenBucket(BURST, NANOS_PER_TOKEN);
-    private boolean begun;
+    private final long[] chargedUntilNanos = new long[ENTRIES];
+    private final TokenBucket totalLimit = new TokenBucket(BURST, NANOS_PER_TOKEN);
+    private boolean initialized;
 
     IcmpErrorRateLimiter(RandomGenerator random) {
         this.random = random;
         key = random.nextLong();
     }
 
-    boolean take(IpAddress destination, long nowNanos) {
-        if (!begun) {
-            begun = true;
-            Arrays.fill(paidUntilNanos, nowNanos);
+    boolean tryAcquire(IpAddress destination, long nowNanos) {
+        if (!initialized) {
+            initialized = true;
+            Arrays.fill(chargedUntilNanos, nowNanos);
         }
         int entry = entry(destination);
-        long paidUntil = Math.max(paidUntilNanos[entry] - nowNanos, 0) + NANOS_PER_DESTINATION;
-        if (paidUntil > DESTINATION_BURST * NANOS_PER_DESTINATION
-                || all.take(1 + random.nextInt(2), nowNanos) != 0) {
+        long chargedNanos = Math.max(chargedUntilNanos[entry] - nowNanos, 0) + NANOS_PER_DESTINATION;
+        if (chargedNanos > DESTINATION_BURST * NANOS_PER_DESTINATION
+                || totalLimit.acquire(1 + random.nextInt(2), nowNanos) != 0) {
             return false;
         }
-        paidUntilNanos[entry] = nowNanos + paidUntil;
+        chargedUntilNanos[entry] = nowNanos + chargedNanos;
         return true;
     }
 

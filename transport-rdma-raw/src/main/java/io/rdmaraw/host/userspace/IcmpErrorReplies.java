@@ -4,7 +4,7 @@ import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.IcmpHeader;
 import io.rdmaraw.wire.IpProtocol;
-import io.rdmaraw.wire.Ipv6Faults;
+import io.rdmaraw.wire.Ipv6ParameterProblems;
 import io.rdmaraw.wire.NeighborDiscovery;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
@@ -23,7 +23,7 @@ final class IcmpErrorReplies {
     private final long mac;
     private final Predicate<IpAddress> owned;
     private final UserspaceHostCounters counters;
-    private final IcmpErrorRateLimiter budget;
+    private final IcmpErrorRateLimiter rateLimiter;
 
     /** @param owned tests whether an address belongs to the host */
     IcmpErrorReplies(ControlFrames frames, long mac, Predicate<IpAddress> owned, UserspaceHostCounters counters,
@@ -32,7 +32,7 @@ final class IcmpErrorReplies {
         this.mac = mac;
         this.owned = owned;
         this.counters = counters;
-        budget = new IcmpErrorRateLimiter(random);
+        rateLimiter = new IcmpErrorRateLimiter(random);
     }
 
     /** Reports a closed port. */
@@ -70,12 +70,14 @@ final class IcmpErrorReplies {
             }
             return;
         }
-        int code = Ipv6Faults.code(packet, verdict);
+        int code = Ipv6ParameterProblems.code(packet, verdict);
         // Unknown options are also reported for packets to groups (RFC 4443 section 2.4 (e.3)).
         IpAddress local = unicastToHost ? IpAddress.destinationOf(packet)
-                : code == Ipv6Faults.UNKNOWN_OPTION && IpAddress.destinationOf(packet).isMulticast() ? source : null;
-        if (code != Ipv6Faults.SILENT && local != null && send(packet, local, IcmpHeader.V6_PARAMETER_PROBLEM, code,
-                Ipv6Faults.pointer(packet, verdict), nowNanos)) {
+                : code == Ipv6ParameterProblems.UNKNOWN_OPTION && IpAddress.destinationOf(packet).isMulticast() ? source
+                : null;
+        if (code != Ipv6ParameterProblems.NO_ANSWER && local != null
+                && send(packet, local, IcmpHeader.V6_PARAMETER_PROBLEM, code,
+                Ipv6ParameterProblems.pointer(packet, verdict), nowNanos)) {
             counters.packetErrors++;
         }
     }
@@ -101,7 +103,7 @@ final class IcmpErrorReplies {
         if (peer.isAny() || peer.isMulticast() || peer.isLoopback() || peer.equals(IpAddress.BROADCAST)) {
             return false;
         }
-        if (!budget.take(peer, nowNanos)) {
+        if (!rateLimiter.tryAcquire(peer, nowNanos)) {
             counters.errorsWithheld++;
             return false;
         }

@@ -33,18 +33,18 @@ final class LearnedRouters {
     private final Map<IpAddress, Long> routers = new LinkedHashMap<>();
     private final Map<Prefix, Long> prefixes = new LinkedHashMap<>();
     private int mtuBytes;
-    private boolean heard;
+    private boolean advertisementReceived;
     private boolean changed;
 
     boolean testAndClearChanged() {
-        boolean was = changed;
+        boolean wasChanged = changed;
         changed = false;
-        return was;
+        return wasChanged;
     }
 
     /** Returns whether a router advertisement has been received. */
     boolean hasAdvertisement() {
-        return heard;
+        return advertisementReceived;
     }
 
     /**
@@ -54,7 +54,7 @@ final class LearnedRouters {
      * @param message address of the message
      */
     void advertised(IpAddress router, long message, int lengthBytes, long nowNanos) {
-        heard = true;
+        advertisementReceived = true;
         put(routers, router, NetworkOrder.getU16(message + LIFETIME_OFFSET), nowNanos);
         int offset = OPTIONS_OFFSET;
         while (offset + 2 <= lengthBytes) {

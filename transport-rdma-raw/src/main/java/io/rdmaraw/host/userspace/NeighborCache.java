@@ -33,10 +33,10 @@ final class NeighborCache {
         INCOMPLETE(Neighbor.INCOMPLETE), REACHABLE(Neighbor.REACHABLE), STALE(Neighbor.STALE), DELAY(Neighbor.STALE),
         PROBE(Neighbor.STALE), FAILED(Neighbor.FAILED);
 
-        private final int asKernel;
+        private final int kernelState;
 
-        State(int asKernel) {
-            this.asKernel = asKernel;
+        State(int kernelState) {
+            this.kernelState = kernelState;
         }
 
         /** Returns whether a deadline applies to this state. */
@@ -63,7 +63,7 @@ final class NeighborCache {
     private static final long BASE_REACHABLE_NANOS = 30 * SECOND;
     private static final long DELAY_FIRST_PROBE_NANOS = 5 * SECOND;
     /** Time for which a neighbour is reported as failed. */
-    private static final long FAILED_NANOS = SECOND;
+    private static final long FAILED_LIFETIME_NANOS = SECOND;
     /** Interval at which unreachable routers are probed. */
     private static final long ROUTER_PROBE_NANOS = 10 * SECOND;
     private static final int MAX_ENTRIES = 8192;
@@ -97,9 +97,9 @@ final class NeighborCache {
 
     /** Returns whether the result of {@link #neighbors} has changed since the last call. */
     boolean testAndClearChanged() {
-        boolean was = changed;
+        boolean wasChanged = changed;
         changed = false;
-        return was;
+        return wasChanged;
     }
 
     private void set(Entry entry, State state) {
@@ -131,7 +131,7 @@ final class NeighborCache {
         }
         Entry entry = add(host, State.INCOMPLETE);
         incomplete++;
-        ask(host, entry, nowNanos);
+        solicit(host, entry, nowNanos);
     }
 
     private Entry add(IpAddress host, State state) {
@@ -158,7 +158,7 @@ final class NeighborCache {
         incomplete -= entries.remove(host).state == State.INCOMPLETE ? 1 : 0;
     }
 
-    private void ask(IpAddress host, Entry entry, long nowNanos) {
+    private void solicit(IpAddress host, Entry entry, long nowNanos) {
         entry.solicitations++;
         setDeadline(entry, nowNanos + RETRANS_NANOS);
         solicitor.solicit(host, entry.mac);
@@ -166,7 +166,7 @@ final class NeighborCache {
 
     /** Records the address of a host that has solicited us (RFC 4861 section 7.2.3, RFC 826). */
     void learn(IpAddress host, long mac) {
-        routerLives(host);
+        markRouterAlive(host);
         Entry entry = entries.get(host);
         if (entry == null) {
             entry = add(host, State.STALE);
@@ -191,7 +191,7 @@ final class NeighborCache {
         if (entry == null || entry.state == State.FAILED || entry.state == State.INCOMPLETE && mac == Neighbor.NO_MAC) {
             return;
         }
-        routerLives(host);
+        markRouterAlive(host);
         boolean differs = mac != Neighbor.NO_MAC && mac != entry.mac;
         if (differs && !override && entry.state != State.INCOMPLETE) {
             if (entry.state == State.REACHABLE) {
@@ -235,27 +235,27 @@ final class NeighborCache {
             } else if (entry.state == State.DELAY) {
                 set(entry, State.PROBE);
                 entry.solicitations = 0;
-                ask(item.getKey(), entry, nowNanos);
+                solicit(item.getKey(), entry, nowNanos);
             } else if (entry.solicitations < MAX_SOLICITATIONS) {
-                ask(item.getKey(), entry, nowNanos);
+                solicit(item.getKey(), entry, nowNanos);
             } else {
                 set(entry, State.FAILED);
                 entry.mac = Neighbor.NO_MAC;
-                setDeadline(entry, nowNanos + FAILED_NANOS);
-                routerDies(item.getKey(), nowNanos);
+                setDeadline(entry, nowNanos + FAILED_LIFETIME_NANOS);
+                markRouterDead(item.getKey(), nowNanos);
             }
         }
         findDeadline();
     }
 
-    private void routerDies(IpAddress host, long nowNanos) {
+    private void markRouterDead(IpAddress host, long nowNanos) {
         if (routers.test(host)) {
             nextRouterProbeNanos = deadRouters.isEmpty() ? nowNanos + ROUTER_PROBE_NANOS : nextRouterProbeNanos;
             changed |= deadRouters.add(host);
         }
     }
 
-    private void routerLives(IpAddress host) {
+    private void markRouterAlive(IpAddress host) {
         changed |= deadRouters.remove(host);
     }
 
@@ -297,7 +297,8 @@ final class NeighborCache {
 
     List<Neighbor> neighbors(int linkIndex) {
         List<Neighbor> neighbors = new ArrayList<>();
-        entries.forEach((host, entry) -> neighbors.add(new Neighbor(linkIndex, host, entry.mac, entry.state.asKernel)));
+        entries.forEach((host, entry) -> neighbors.add(new Neighbor(linkIndex, host, entry.mac,
+                entry.state.kernelState)));
         return neighbors;
     }
 }

@@ -18,15 +18,15 @@ import java.util.List;
 final class UserspaceGroupRules {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(UserspaceGroupRules.class);
 
-    private final DeviceQueue port;
+    private final DeviceQueue deviceQueue;
     private final FrameReceiver receiver;
-    private FrameReceiver side;
+    private FrameReceiver groupReceiver;
     private List<FlowSpec> rules = List.of();
-    private boolean told;
+    private boolean failureLogged;
 
     /** @param receiver receives the frames that match the rules */
-    UserspaceGroupRules(DeviceQueue port, FrameReceiver receiver) {
-        this.port = port;
+    UserspaceGroupRules(DeviceQueue deviceQueue, FrameReceiver receiver) {
+        this.deviceQueue = deviceQueue;
         this.receiver = receiver;
     }
 
@@ -36,32 +36,32 @@ final class UserspaceGroupRules {
         if (wanted.equals(rules)) {
             return;
         }
-        FrameReceiver after = new Side();
+        FrameReceiver newReceiver = new GroupReceiver();
         try {
-            port.attach(after, wanted);
+            deviceQueue.attach(newReceiver, wanted);
         } catch (VerbsException e) {
-            if (!told) {
-                told = true;
+            if (!failureLogged) {
+                failureLogged = true;
                 LOGGER.warn("{}: queries of multicast routers for single groups are not received, because the device"
-                        + " has no room for the rules: {}", port.device().name(), e.getMessage());
+                        + " has no room for the rules: {}", deviceQueue.device().name(), e.getMessage());
             }
             return;
         }
-        leave();
-        side = after;
+        remove();
+        groupReceiver = newReceiver;
         rules = wanted;
     }
 
     /** Removes the rules. */
-    void leave() {
-        if (side != null) {
-            port.detach(side);
-            side = null;
+    void remove() {
+        if (groupReceiver != null) {
+            deviceQueue.detach(groupReceiver);
+            groupReceiver = null;
             rules = List.of();
         }
     }
 
-    private final class Side implements FrameReceiver {
+    private final class GroupReceiver implements FrameReceiver {
         @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
             return receiver.receive(frame, checksumVerified);

@@ -72,7 +72,7 @@ public final class UserspaceHost {
         frames = new ControlFrames(config.mac(), current);
         memberships = new GroupMemberships(new GroupReports(config.mac(), linkMtuBytes, current, this::reportSource),
                 counters, random);
-        neighbors = new NeighborCache(this::ask, this::isRouter, random);
+        neighbors = new NeighborCache(this::sendAddressRequest, this::isRouter, random);
         errors = new IcmpErrorReplies(frames, config.mac(), this::owns, counters, random);
         boolean ipv6 = false;
         boolean linkLocal = false;
@@ -366,13 +366,13 @@ public final class UserspaceHost {
         return config.gateways().contains(host) || routers.knows(host);
     }
 
-    private void ask(IpAddress target, long mac) {
+    private void sendAddressRequest(IpAddress target, long mac) {
         IpAddress source = source(target);
         if (source == null) {
             // No address has been confirmed yet. The cache repeats the solicitation.
             return;
         }
-        counters.asked++;
+        counters.addressRequestsSent++;
         if (target.isIpv4()) {
             frames.arp(ArpPacket.REQUEST, mac == Neighbor.NO_MAC ? EthernetHeader.BROADCAST : mac, source, 0, target);
         } else {

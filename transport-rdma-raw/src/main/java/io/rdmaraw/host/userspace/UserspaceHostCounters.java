@@ -11,7 +11,7 @@ public final class UserspaceHostCounters {
     /** Neighbour solicitations answered. */
     public long solicitationsAnswered;
     /** ARP requests and neighbour solicitations sent to resolve other hosts. */
-    public long asked;
+    public long addressRequestsSent;
     /** Echo requests answered. */
     public long echoesAnswered;
     /** ICMP errors sent for datagrams to closed ports. */

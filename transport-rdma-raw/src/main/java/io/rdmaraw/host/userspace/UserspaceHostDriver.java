@@ -31,29 +31,29 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     private static final long MIN_TIMER_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long MAX_TIMER_NANOS = TimeUnit.SECONDS.toNanos(10);
 
-    private final UserspaceIpHost shared;
-    private final DeviceQueue port;
-    private final IpContext hostView;
+    private final UserspaceIpHost ipHost;
+    private final DeviceQueue deviceQueue;
+    private final IpContext ipContext;
     private final EventLoop loop;
     private final UserspaceGroupRules groupRules;
     private UserspaceHost host;
     private UserspaceHostReceiver receiver;
-    private FrameBuf written;
+    private FrameBuf controlFrame;
     private ScheduledFuture<?> timer;
     private long timerNanos;
     private boolean driving;
     private boolean inBurst;
 
-    UserspaceHostDriver(UserspaceIpHost shared, DeviceQueue port, IpContext hostView, EventLoop loop) {
-        this.shared = shared;
-        this.port = port;
-        this.hostView = hostView;
+    UserspaceHostDriver(UserspaceIpHost ipHost, DeviceQueue deviceQueue, IpContext ipContext, EventLoop loop) {
+        this.ipHost = ipHost;
+        this.deviceQueue = deviceQueue;
+        this.ipContext = ipContext;
         this.loop = loop;
-        groupRules = new UserspaceGroupRules(port, this);
+        groupRules = new UserspaceGroupRules(deviceQueue, this);
     }
 
-    DeviceQueue port() {
-        return port;
+    DeviceQueue deviceQueue() {
+        return deviceQueue;
     }
 
     Executor loop() {
@@ -61,12 +61,12 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     }
 
     /** Starts to drive the host. */
-    void take(UserspaceHost taken) {
-        host = taken;
+    void startDriving(UserspaceHost drivenHost) {
+        host = drivenHost;
         driving = true;
-        receiver = new UserspaceHostReceiver(host, this::find, hostView, ByteBufAllocator.DEFAULT,
-                ReassemblyLimits.DEFAULT, shared.statistics());
-        port.attach(this, UserspaceHostRules.of(shared.mac(), host.addresses()));
+        receiver = new UserspaceHostReceiver(host, this::find, ipContext, ByteBufAllocator.DEFAULT,
+                ReassemblyLimits.DEFAULT, ipHost.statistics());
+        deviceQueue.attach(this, UserspaceHostRules.of(ipHost.mac(), host.addresses()));
         groupRules.steer(host.groups());
         setTimer();
     }
@@ -77,20 +77,20 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
      */
     private PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination,
             int destinationPort) {
-        PortOwner owner = shared.find(protocol, source, sourcePort, destination, destinationPort);
+        PortOwner owner = ipHost.find(protocol, source, sourcePort, destination, destinationPort);
         if (owner != null || protocol != IpProtocol.TCP) {
             return owner;
         }
-        PortOwner refusing = shared.stackNear(loop);
-        return refusing == null ? null : new UserspaceTcpNetwork.Unsteered(shared, refusing);
+        PortOwner resettingOwner = ipHost.preferredStack(loop);
+        return resettingOwner == null ? null : new UserspaceTcpNetwork.Unsteered(ipHost, resettingOwner);
     }
 
-    void leave() {
+    void stop() {
         if (driving) {
             driving = false;
             receiver.close();
-            port.detach(this);
-            groupRules.leave();
+            deviceQueue.detach(this);
+            groupRules.remove();
         }
         if (timer != null) {
             timer.cancel(false);
@@ -99,20 +99,20 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     }
 
     void solicit(IpAddress hop) {
-        synchronized (shared) {
+        synchronized (ipHost) {
             if (driving) {
                 host.solicit(hop, System.nanoTime());
-                endWork();
+                finishWork();
             }
         }
     }
 
     void changeGroups(LongConsumer change) {
-        synchronized (shared) {
+        synchronized (ipHost) {
             if (driving) {
                 change.accept(System.nanoTime());
                 groupRules.steer(host.groups());
-                endWork();
+                finishWork();
             }
         }
     }
@@ -123,7 +123,7 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
      */
     private void setTimer() {
         long nowNanos = System.nanoTime();
-        long untilNanos = Math.min(shared.untilPublishNanos(nowNanos),
+        long untilNanos = Math.min(ipHost.untilPublishNanos(nowNanos),
                 Math.min(host.deadlineNanos(), receiver.deadlineNanos()) - nowNanos);
         long delayNanos = Math.clamp(untilNanos, MIN_TIMER_NANOS, MAX_TIMER_NANOS);
         if (timer != null && timerNanos - (nowNanos + delayNanos) <= 0) {
@@ -137,20 +137,20 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     }
 
     private void onTimer() {
-        synchronized (shared) {
+        synchronized (ipHost) {
             timer = null;
             if (driving) {
                 long now = System.nanoTime();
                 host.poll(now);
                 receiver.poll(now);
-                endWork();
+                finishWork();
             }
         }
     }
 
-    private void endWork() {
-        port.queue().post();
-        shared.publish();
+    private void finishWork() {
+        deviceQueue.frameQueue().post();
+        ipHost.publish();
         setTimer();
     }
 
@@ -161,19 +161,19 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
 
     @Override
     public RdmaRawMetered statistics() {
-        return shared.statistics();
+        return ipHost.statistics();
     }
 
     @Override
     public boolean receive(ByteBuf frame, boolean checksumVerified) {
-        synchronized (shared) {
-            take(frame, checksumVerified);
-            port.queue().post();
+        synchronized (ipHost) {
+            process(frame, checksumVerified);
+            deviceQueue.frameQueue().post();
         }
         return true;
     }
 
-    private void take(ByteBuf frame, boolean checksumVerified) {
+    private void process(ByteBuf frame, boolean checksumVerified) {
         if (driving) {
             receiver.receive(frame, checksumVerified, System.nanoTime());
         } else {
@@ -188,13 +188,13 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     @Override
     public int receiveRun(ReceiveBurst burst, int from, int end) {
         inBurst = true;
-        synchronized (shared) {
+        synchronized (ipHost) {
             try {
                 for (int i = from; i < end; i++) {
-                    take(burst.takeFrame(i), burst.checksumVerified(i));
+                    process(burst.takeFrame(i), burst.checksumVerified(i));
                 }
             } finally {
-                port.queue().post();
+                deviceQueue.frameQueue().post();
             }
         }
         return end;
@@ -208,9 +208,9 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     @Override
     public void endBurst() {
         inBurst = false;
-        synchronized (shared) {
+        synchronized (ipHost) {
             if (driving) {
-                endWork();
+                finishWork();
             }
         }
     }
@@ -222,7 +222,7 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
 
     @Override
     public long allocate() {
-        FrameQueue queue = port.queue();
+        FrameQueue queue = deviceQueue.frameQueue();
         if (queue.sendRoom() == 0) {
             queue.post();
             queue.reclaim();
@@ -230,20 +230,20 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
         if (queue.sendRoom() == 0 || queue.slots().available() == 0) {
             return 0;
         }
-        if (written == null) {
-            written = queue.slots().take();
+        if (controlFrame == null) {
+            controlFrame = queue.slots().acquire();
         }
-        return written.memoryAddress();
+        return controlFrame.memoryAddress();
     }
 
     @Override
     public void send(int lengthBytes) {
-        FrameBuf frame = written;
-        written = null;
+        FrameBuf frame = controlFrame;
+        controlFrame = null;
         frame.writerIndex(lengthBytes);
-        if (port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+        if (deviceQueue.frameQueue().offer(frame) != FrameQueue.ACCEPTED) {
             frame.release();
-            LOGGER.debug("{}: the send queue is full, a control frame is lost", port.device().name());
+            LOGGER.debug("{}: the send queue is full, a control frame is lost", deviceQueue.device().name());
         }
     }
 }

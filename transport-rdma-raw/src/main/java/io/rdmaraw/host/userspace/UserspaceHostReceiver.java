@@ -31,35 +31,35 @@ public final class UserspaceHostReceiver {
 
     private final UserspaceHost host;
     private final Ports ports;
-    private final IpContext hostView;
-    private final PacketReassembly fragments;
+    private final IpContext ipContext;
+    private final PacketReassembly reassembly;
     /** Parses reassembled packets. It has separate counters because these are not received frames. */
-    private final FrameParser wholeParser = new FrameParser(new ParseCounters());
-    private final ParsedFrame whole = new ParsedFrame();
+    private final FrameParser reassembledParser = new FrameParser(new ParseCounters());
+    private final ParsedFrame reassembledFrame = new ParsedFrame();
     private long nowNanos;
     private final UserspaceHostStatistics statistics;
-    private final CrossLoopQueueLimit limit = new CrossLoopQueueLimit();
+    private final CrossLoopQueueLimit queueLimit = new CrossLoopQueueLimit();
 
-    public UserspaceHostReceiver(UserspaceHost host, Ports ports, IpContext hostView, ByteBufAllocator allocator,
+    public UserspaceHostReceiver(UserspaceHost host, Ports ports, IpContext ipContext, ByteBufAllocator allocator,
                     ReassemblyLimits limits, UserspaceHostStatistics statistics) {
         this.host = host;
         this.ports = ports;
-        this.hostView = hostView;
+        this.ipContext = ipContext;
         this.statistics = statistics;
-        fragments = new PacketReassembly(allocator, limits, statistics.fragments(), this::expired);
+        reassembly = new PacketReassembly(allocator, limits, statistics.fragments(), this::reassemblyExpired);
     }
 
     /** Releases the fragments of incomplete packets. */
     public void close() {
-        fragments.close();
+        reassembly.close();
     }
 
     /** Processes a frame and takes its reference. */
     public void receive(ByteBuf frame, boolean checksumVerified, long now) {
-        ParseVerdict verdict = hostView.parse(frame, checksumVerified);
-        ParsedFrame parsed = hostView.parsed();
+        ParseVerdict verdict = ipContext.parse(frame, checksumVerified);
+        ParsedFrame parsed = ipContext.parsed();
         if (verdict.isAccepted()) {
-            sort(frame, checksumVerified, false, parsed, verdict, now);
+            dispatch(frame, checksumVerified, false, parsed, verdict, now);
         } else {
             statistics.countRefused(verdict);
             refuse(parsed, verdict, now);
@@ -79,7 +79,7 @@ public final class UserspaceHostReceiver {
      *
      * @param reassembled whether the frame was reassembled from fragments
      */
-    private void sort(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
+    private void dispatch(ByteBuf frame, boolean checksumVerified, boolean reassembled, ParsedFrame parsed,
                       ParseVerdict verdict, long now) {
         if (host.receive(parsed, verdict, now)) {
             frame.release();
@@ -89,7 +89,7 @@ public final class UserspaceHostReceiver {
             case UDP, TCP -> deliverLocally(frame, checksumVerified, reassembled, parsed, verdict, now);
             case FRAGMENT -> reassemble(frame, parsed, now);
             case ICMP, ICMPV6 -> {
-                passOn(hostView.icmpErrors().read(parsed));
+                deliverError(ipContext.icmpErrors().read(parsed));
                 frame.release();
             }
             default -> {
@@ -125,9 +125,9 @@ public final class UserspaceHostReceiver {
             IpAddress source = IpAddress.sourceOf(parsed);
             ByteBuf datagram = frame.slice(parsed.transportOffset(), parsed.transportHeaderLengthBytes()
                     + parsed.payloadLengthBytes());
-            pass(owner, datagram, () -> owner.receiveReassembled(datagram, source, destination));
+            executeOnOwner(owner, datagram, () -> owner.receiveReassembled(datagram, source, destination));
         } else {
-            pass(owner, frame, () -> owner.receiveUnsteered(frame, checksumVerified));
+            executeOnOwner(owner, frame, () -> owner.receiveUnsteered(frame, checksumVerified));
         }
     }
 
@@ -145,17 +145,17 @@ public final class UserspaceHostReceiver {
     }
 
     /** Passes a packet to the loop of its owner, unless that loop is too far behind. */
-    private void pass(PortOwner owner, ByteBuf packet, Runnable taking) {
-        if (!limit.acquire(1)) {
+    private void executeOnOwner(PortOwner owner, ByteBuf packet, Runnable delivery) {
+        if (!queueLimit.acquire(1)) {
             statistics.countOwnerQueueFull();
             packet.release();
             return;
         }
         LoopTasks.executeOrElse(owner.loop(), () -> {
-            limit.release(1);
-            taking.run();
+            queueLimit.release(1);
+            delivery.run();
         }, () -> {
-            limit.release(1);
+            queueLimit.release(1);
             statistics.unclaimedFrames++;
             packet.release();
         });
@@ -169,18 +169,19 @@ public final class UserspaceHostReceiver {
         nowNanos = now;
         ByteBuf frame;
         try {
-            frame = fragments.add(parsed, now);
+            frame = reassembly.add(parsed, now);
         } finally {
             fragment.release();
         }
         if (frame == null) {
             return;
         }
-        ParseVerdict verdict = wholeParser.parse(BufferAddress.of(frame), frame.readableBytes(), false, whole);
-        if (mayComeInFragments(verdict)) {
-            sort(frame, false, true, whole, verdict, now);
+        ParseVerdict verdict = reassembledParser.parse(BufferAddress.of(frame), frame.readableBytes(), false,
+                reassembledFrame);
+        if (mayBeFragmented(verdict)) {
+            dispatch(frame, false, true, reassembledFrame, verdict, now);
         } else {
-            fragments.rejectLast();
+            reassembly.rejectLast();
             frame.release();
         }
     }
@@ -189,15 +190,15 @@ public final class UserspaceHostReceiver {
      * Returns whether a reassembled packet is valid. It must not be a fragment again, and neighbour discovery must not
      * be fragmented (RFC 6980 section 5).
      */
-    private boolean mayComeInFragments(ParseVerdict verdict) {
+    private boolean mayBeFragmented(ParseVerdict verdict) {
         return verdict.isAccepted() && verdict != ParseVerdict.FRAGMENT && (verdict != ParseVerdict.ICMPV6
-                || !NeighborDiscovery.isNeighborDiscovery(IcmpHeader.type(whole.transportAddress())));
+                || !NeighborDiscovery.isNeighborDiscovery(IcmpHeader.type(reassembledFrame.transportAddress())));
     }
 
-    private void expired(ByteBuf firstFragment) {
-        if (wholeParser.parse(BufferAddress.of(firstFragment), firstFragment.readableBytes(), false, whole)
-                == ParseVerdict.FRAGMENT) {
-            host.reassemblyExpired(whole, nowNanos);
+    private void reassemblyExpired(ByteBuf firstFragment) {
+        if (reassembledParser.parse(BufferAddress.of(firstFragment), firstFragment.readableBytes(), false,
+                reassembledFrame) == ParseVerdict.FRAGMENT) {
+            host.reassemblyExpired(reassembledFrame, nowNanos);
         }
         firstFragment.release();
     }
@@ -205,15 +206,15 @@ public final class UserspaceHostReceiver {
     /** Drops incomplete packets that have expired. */
     public void poll(long now) {
         nowNanos = now;
-        fragments.expire(now);
+        reassembly.expire(now);
     }
 
     /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
     public long deadlineNanos() {
-        return fragments.deadlineNanos();
+        return reassembly.deadlineNanos();
     }
 
-    private void passOn(IcmpError errorOrNull) {
+    private void deliverError(IcmpError errorOrNull) {
         if (errorOrNull == null) {
             return;
         }
@@ -222,13 +223,13 @@ public final class UserspaceHostReceiver {
         if (owner == null) {
             return;
         }
-        if (!limit.acquire(1)) {
+        if (!queueLimit.acquire(1)) {
             statistics.countOwnerQueueFull();
             return;
         }
         LoopTasks.executeOrElse(owner.loop(), () -> {
-            limit.release(1);
+            queueLimit.release(1);
             owner.icmpError(errorOrNull);
-        }, () -> limit.release(1));
+        }, () -> queueLimit.release(1));
     }
 }

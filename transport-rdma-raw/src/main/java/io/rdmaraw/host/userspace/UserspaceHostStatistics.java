@@ -24,7 +24,8 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
             .traffic("answered.solicitations", core(c -> c.solicitationsAnswered),
                     "neighbour solicitations answered")
             .traffic("answered.echoes", core(c -> c.echoesAnswered), "pings answered")
-            .traffic("sent.questions", core(c -> c.asked), "requests sent for the MAC addresses of other hosts")
+            .traffic("sent.questions", core(c -> c.addressRequestsSent),
+                    "requests sent for the MAC addresses of other hosts")
             .traffic("reassembled", s -> s.fragments.reassembled,
                     "packets reassembled from fragments")
             .drop("malformed", s -> s.malformedFrames,

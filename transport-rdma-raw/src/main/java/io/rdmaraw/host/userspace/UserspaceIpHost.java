@@ -43,18 +43,18 @@ public final class UserspaceIpHost implements IpHost {
 
     private final String deviceName;
     private final UserspaceHostConfig config;
-    private final PortTable ports = new PortTable(this::has, new SecureRandom());
+    private final PortTable ports = new PortTable(this::hasAddress, new SecureRandom());
     private final AtomicLong portIds = new AtomicLong();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
     private final List<UserspaceHostDriver> drivers = new ArrayList<>();
     private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
     private UserspaceHost host;
     private volatile NetworkSnapshot snapshot;
-    private final SnapshotRateLimiter budget = new SnapshotRateLimiter(System.nanoTime());
+    private final SnapshotRateLimiter snapshotLimiter = new SnapshotRateLimiter(System.nanoTime());
     /** Set if a change may be unpublished because the rate limit was reached. */
-    private boolean publishLater;
+    private boolean publishPending;
     private final UserspaceHostStatistics statistics;
-    private final CrossLoopQueueLimit toSelf = new CrossLoopQueueLimit();
+    private final CrossLoopQueueLimit localQueueLimit = new CrossLoopQueueLimit();
 
     private UserspaceIpHost(String deviceName, UserspaceHostConfig config) {
         this.deviceName = deviceName;
@@ -67,35 +67,35 @@ public final class UserspaceIpHost implements IpHost {
      *
      * @throws IllegalArgumentException if the process has a different host with the same MAC address on the device
      */
-    public static UserspaceIpHost join(String deviceName, UserspaceHostConfig config, DeviceQueue port,
-            IpContext hostView, EventLoop loop) {
+    public static UserspaceIpHost join(String deviceName, UserspaceHostConfig config, DeviceQueue deviceQueue,
+            IpContext ipContext, EventLoop loop) {
         synchronized (BY_DEVICE) {
             String name = deviceName + ' ' + Long.toHexString(config.mac());
-            UserspaceIpHost known = BY_DEVICE.computeIfAbsent(name, key -> new UserspaceIpHost(deviceName, config));
-            if (!known.config.equals(config)) {
+            UserspaceIpHost existing = BY_DEVICE.computeIfAbsent(name, key -> new UserspaceIpHost(deviceName, config));
+            if (!existing.config.equals(config)) {
                 throw new IllegalArgumentException("the process already has a host with this MAC address on "
-                        + deviceName + ", but with other addresses: " + known.config);
+                        + deviceName + ", but with other addresses: " + existing.config);
             }
-            known.add(port, hostView, loop);
-            return known;
+            existing.add(deviceQueue, ipContext, loop);
+            return existing;
         }
     }
 
-    private synchronized void add(DeviceQueue port, IpContext hostView, EventLoop loop) {
+    private synchronized void add(DeviceQueue deviceQueue, IpContext ipContext, EventLoop loop) {
         for (UserspaceHostDriver driver : drivers) {
-            if (driver.port() == port) {
+            if (driver.deviceQueue() == deviceQueue) {
                 return;
             }
         }
-        UserspaceHostDriver driver = new UserspaceHostDriver(this, port, hostView, loop);
+        UserspaceHostDriver driver = new UserspaceHostDriver(this, deviceQueue, ipContext, loop);
         drivers.add(driver);
-        port.onClose(() -> remove(driver));
+        deviceQueue.onClose(() -> remove(driver));
         if (drivers.size() == 1) {
-            host = new UserspaceHost(config, linkName(deviceName), port.limits().mtuBytes(), driver,
+            host = new UserspaceHost(config, linkName(deviceName), deviceQueue.limits().mtuBytes(), driver,
                     new SecureRandom());
             host.start(System.nanoTime());
             publish();
-            driver.take(host);
+            driver.startDriving(host);
         }
     }
 
@@ -104,7 +104,7 @@ public final class UserspaceIpHost implements IpHost {
      * host does not need it.
      */
     private static String linkName(String device) {
-        String name = NetworkDevices.ofDeviceOrNull(device);
+        String name = NetworkDevices.interfaceOfOrNull(device);
         return name != null ? name : device;
     }
 
@@ -119,12 +119,12 @@ public final class UserspaceIpHost implements IpHost {
     }
 
     private void removeNow(UserspaceHostDriver driver) {
-        boolean drove = !drivers.isEmpty() && drivers.getFirst() == driver;
+        boolean wasDriving = !drivers.isEmpty() && drivers.getFirst() == driver;
         drivers.remove(driver);
-        driver.leave();
+        driver.stop();
         if (drivers.isEmpty()) {
             BY_DEVICE.values().remove(this);
-        } else if (drove) {
+        } else if (wasDriving) {
             UserspaceHostDriver next = drivers.getFirst();
             LoopTasks.executeOrElse(next.loop(), () -> takeOver(next), () -> { });
         }
@@ -133,11 +133,11 @@ public final class UserspaceIpHost implements IpHost {
     private synchronized void takeOver(UserspaceHostDriver next) {
         if (!drivers.isEmpty() && drivers.getFirst() == next) {
             host.moveTo(next);
-            next.take(host);
+            next.startDriving(host);
         }
     }
 
-    private boolean has(IpAddress address) {
+    private boolean hasAddress(IpAddress address) {
         for (var own : config.addresses()) {
             if (own.address().equals(address)) {
                 return true;
@@ -162,7 +162,7 @@ public final class UserspaceIpHost implements IpHost {
     }
 
     @Override
-    public void solicit(int linkIndex, IpAddress hop, Runnable refused) {
+    public void solicit(int linkIndex, IpAddress hop, Runnable onRefused) {
         onDriver(driver -> driver.solicit(hop));
     }
 
@@ -217,7 +217,7 @@ public final class UserspaceIpHost implements IpHost {
         if (owner == null) {
             return false;
         }
-        if (!toSelf.acquire(1)) {
+        if (!localQueueLimit.acquire(1)) {
             statistics.countOwnerQueueFull();
             return true;
         }
@@ -226,10 +226,10 @@ public final class UserspaceIpHost implements IpHost {
                 .writeShort(UdpHeader.LENGTH_BYTES + lengthBytes).writeShort(0)
                 .writeBytes(content, index, lengthBytes);
         LoopTasks.executeOrElse(owner.loop(), () -> {
-            toSelf.release(1);
+            localQueueLimit.release(1);
             owner.receiveReassembled(datagram, path.source(), path.target());
         }, () -> {
-            toSelf.release(1);
+            localQueueLimit.release(1);
             datagram.release();
         });
         return true;
@@ -257,32 +257,32 @@ public final class UserspaceIpHost implements IpHost {
     }
 
     /** Returns a TCP stack of the host, preferably that of the given loop; null if there is none. */
-    PortOwner stackNear(EventLoop loop) {
-        PortOwner near = null;
+    PortOwner preferredStack(EventLoop loop) {
+        PortOwner preferred = null;
         for (PortOwner stack : stacks) {
-            near = near == null || stack.loop() == loop ? stack : near;
+            preferred = preferred == null || stack.loop() == loop ? stack : preferred;
         }
-        return near;
+        return preferred;
     }
 
     /** Returns the time until {@link #publish} must be called, in nanoseconds. */
     long untilPublishNanos(long nowNanos) {
-        return publishLater ? budget.dueNanos() - nowNanos : Long.MAX_VALUE;
+        return publishPending ? snapshotLimiter.dueNanos() - nowNanos : Long.MAX_VALUE;
     }
 
     /** Publishes a changed snapshot, within the limit for the time spent on snapshots. */
     void publish() {
-        long beganNanos = System.nanoTime();
-        publishLater = !budget.allows(beganNanos);
-        NetworkSnapshot changed = publishLater ? null : host.snapshotIfChanged();
+        long startNanos = System.nanoTime();
+        publishPending = !snapshotLimiter.allows(startNanos);
+        NetworkSnapshot changed = publishPending ? null : host.snapshotIfChanged();
         if (changed == null) {
             return;
         }
-        tell(changed);
-        budget.spent(System.nanoTime() - beganNanos);
+        notifyListeners(changed);
+        snapshotLimiter.spent(System.nanoTime() - startNanos);
     }
 
-    private void tell(NetworkSnapshot changed) {
+    private void notifyListeners(NetworkSnapshot changed) {
         snapshot = changed;
         for (Consumer<NetworkSnapshot> listener : listeners) {
             try {

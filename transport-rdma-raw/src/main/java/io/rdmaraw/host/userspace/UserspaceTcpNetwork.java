@@ -19,20 +19,20 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
     private final UserspaceIpHost host;
     private PortOwner stack;
 
-    public UserspaceTcpNetwork(String deviceName, UserspaceIpHost host, IpContext hostView, EventLoop loop)
+    public UserspaceTcpNetwork(String deviceName, UserspaceIpHost host, IpContext ipContext, EventLoop loop)
             throws IOException {
-        super(deviceName, host, hostView, loop);
+        super(deviceName, host, ipContext, loop);
         this.host = host;
     }
 
     @Override
-    public void joined(PortOwner joining) {
+    public void stackStarted(PortOwner joining) {
         stack = joining;
         host.add(joining);
     }
 
     @Override
-    public void left(PortOwner leaving) {
+    public void stackStopped(PortOwner leaving) {
         host.remove(leaving);
     }
 

@@ -231,7 +231,7 @@ public final class FlightRecorderEvents {
             for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
                 for (RdmaRawPortStatistics port : loop.ports()) {
                     boolean first = devices.add(port.deviceName());
-                    Map<RdmaRawMetric, Long> values = note(port, now);
+                    Map<RdmaRawMetric, Long> values = record(port, now);
                     Map<RdmaRawMetric, Long> counted = new HashMap<>(values);
                     // All queues of a device report the counters of the whole device, so only one event includes
                     // them.
@@ -239,7 +239,7 @@ public final class FlightRecorderEvents {
                     commit(loop, port, counted, last.getOrDefault(port, Map.of()));
                 }
             }
-            keep(now);
+            retain(now);
         }
 
         void sampleTcp() {
@@ -248,15 +248,15 @@ public final class FlightRecorderEvents {
                 for (RdmaRawPortStatistics port : loop.ports()) {
                     for (RdmaRawMetered channel : port.channels().values()) {
                         if (channel instanceof RdmaRawTcpStatistics) {
-                            commitTcp(loop, port, note(channel, now), last.getOrDefault(channel, Map.of()));
+                            commitTcp(loop, port, record(channel, now), last.getOrDefault(channel, Map.of()));
                         }
                     }
                 }
             }
-            keep(now);
+            retain(now);
         }
 
-        private static Map<RdmaRawMetric, Long> note(RdmaRawMetered metered,
+        private static Map<RdmaRawMetric, Long> record(RdmaRawMetered metered,
                                                      Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now) {
             Map<RdmaRawMetric, Long> values = new HashMap<>();
             metered.metrics().forEach(metric -> values.put(metric, metered.value(metric)));
@@ -264,7 +264,7 @@ public final class FlightRecorderEvents {
             return values;
         }
 
-        private void keep(Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now) {
+        private void retain(Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now) {
             last.clear();
             last.putAll(now);
         }

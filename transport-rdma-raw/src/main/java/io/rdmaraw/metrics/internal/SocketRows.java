@@ -26,10 +26,10 @@ import java.util.concurrent.TimeoutException;
  */
 public final class SocketRows {
     private static final int MAX_PER_LOOP = 128;
-    private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long TIMEOUT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private record SampledPort(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
-                         CompletableFuture<RdmaRawTcpSockets> answer) {
+                         CompletableFuture<RdmaRawTcpSockets> sockets) {
     }
 
     private SocketRows() {
@@ -46,11 +46,11 @@ public final class SocketRows {
                 }
             }
         }
-        long end = System.nanoTime() + PATIENCE_NANOS;
+        long end = System.nanoTime() + TIMEOUT_NANOS;
         List<CompositeData> rows = new ArrayList<>();
         for (SampledPort sampled : all) {
             try {
-                add(rows, sampled, sampled.answer().get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS));
+                add(rows, sampled, sampled.sockets().get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS));
             } catch (ExecutionException | TimeoutException e) {
                 // The loop has terminated or is blocked. List the others.
             } catch (InterruptedException e) {

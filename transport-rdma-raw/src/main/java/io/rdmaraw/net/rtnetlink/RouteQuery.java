@@ -30,11 +30,12 @@ public final class RouteQuery implements AutoCloseable {
     }
 
     /**
-     * Queries the route to a destination over any link. The parameters are those of {@link #ask(IpAddress, IpAddress,
+     * Queries the route to a destination over any link. The parameters are those of {@link #query(IpAddress, IpAddress,
      * int, int, boolean)}.
      */
-    public Route ask(IpAddress destination, IpAddress sourceOrNull, int mark, boolean whole) throws IOException {
-        return ask(destination, sourceOrNull, NetworkSnapshot.NO_LINK, mark, whole);
+    public Route query(IpAddress destination, IpAddress sourceOrNull, int mark,
+            boolean allNextHops) throws IOException {
+        return query(destination, sourceOrNull, NetworkSnapshot.NO_LINK, mark, allNextHops);
     }
 
     /**
@@ -43,17 +44,17 @@ public final class RouteQuery implements AutoCloseable {
      * @param sourceOrNull source address of the packets, or null if unknown
      * @param linkIndex    the only link that the route may lead over, or {@link NetworkSnapshot#NO_LINK} for any link
      * @param mark         mark of the packets for policy rules ({@code SO_MARK}), or 0
-     * @param whole        whether to return the route of the table with all its next hops, and not only the one
+     * @param allNextHops  whether to return the route of the table with all its next hops, and not only the one
      *                     for such a packet
      * @return the route, or null if there is none
      */
-    public synchronized Route ask(IpAddress destination, IpAddress sourceOrNull, int linkIndex, int mark,
-            boolean whole) throws IOException {
-        int asked = ++sequence;
-        writer.begin(RTM_GETROUTE, NetlinkWriter.NLM_F_REQUEST, asked, RtnetlinkDecoder.RTMSG_BYTES)
+    public synchronized Route query(IpAddress destination, IpAddress sourceOrNull, int linkIndex, int mark,
+            boolean allNextHops) throws IOException {
+        int requestSequence = ++sequence;
+        writer.begin(RTM_GETROUTE, NetlinkWriter.NLM_F_REQUEST, requestSequence, RtnetlinkDecoder.RTMSG_BYTES)
                 .fixedByte(0, RtnetlinkMonitor.family(destination)).fixedByte(1, bits(destination));
         RtnetlinkDecoder.addAddress(writer, RtnetlinkDecoder.RTA_DST, destination);
-        if (whole) {
+        if (allNextHops) {
             writer.fixedInt(8, RTM_F_FIB_MATCH);
         }
         if (sourceOrNull != null) {
@@ -67,7 +68,7 @@ public final class RouteQuery implements AutoCloseable {
             writer.number(RtnetlinkDecoder.RTA_MARK, mark);
         }
         socket.send(writer);
-        return socket.awaitAnswer(reader, asked) == RTM_NEWROUTE ? RtnetlinkDecoder.route(reader) : null;
+        return socket.awaitReply(reader, requestSequence) == RTM_NEWROUTE ? RtnetlinkDecoder.route(reader) : null;
     }
 
     private static int bits(IpAddress address) {

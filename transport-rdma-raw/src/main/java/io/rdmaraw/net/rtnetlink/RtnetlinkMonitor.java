@@ -66,7 +66,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     /** Set if the state may be incorrect because notifications were lost or the kernel did not answer. */
     private boolean outdated;
     /** Set if the kernel has refused this process, so a broker is used. */
-    private boolean brokered;
+    private boolean usesBroker;
     private CapabilityBroker broker;
     private volatile NetworkSnapshot snapshot;
     private volatile long overflows;
@@ -85,13 +85,13 @@ public final class RtnetlinkMonitor implements AutoCloseable {
 
     /** Opens the sockets and reads the current state. Needs no privilege. */
     public static RtnetlinkMonitor open() throws IOException {
-        RtnetlinkMonitor network = new RtnetlinkMonitor();
+        RtnetlinkMonitor monitor = new RtnetlinkMonitor();
         try {
-            network.synchronize();
-            network.publishIfChanged();
-            return network;
+            monitor.synchronize();
+            monitor.publishIfChanged();
+            return monitor;
         } catch (IOException e) {
-            network.close();
+            monitor.close();
             throw e;
         }
     }
@@ -121,11 +121,11 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     public boolean poll() throws IOException {
         boolean mustQuery = outdated;
         outdated = true;
-        mustQuery |= !takeNotifications();
+        mustQuery |= !processNotifications();
         if (mustQuery) {
             synchronize();
         } else if (state.areRoutesOutdated()) {
-            readRoutesAgain();
+            rereadRoutes();
         }
         outdated = false;
         return publishIfChanged();
@@ -137,7 +137,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     }
 
     /** Processes notifications. Returns false if some were lost. */
-    private boolean takeNotifications() throws IOException {
+    private boolean processNotifications() throws IOException {
         for (int i = 0; i < MAX_NOTIFICATIONS; i++) {
             try {
                 if (!notifications.receive(reader)) {
@@ -146,7 +146,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
                 applyAll();
             } catch (NetlinkSocket.OverflowException e) {
                 overflows++;
-                emptyQueue();
+                drainNotifications();
                 return false;
             }
         }
@@ -158,7 +158,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
      * further ones until the queue has been empty (NETLINK_S_CONGESTED in net/netlink). A state read before
      * that would soon be out of date.
      */
-    private void emptyQueue() throws IOException {
+    private void drainNotifications() throws IOException {
         boolean more = true;
         for (int i = 0; more && i < MAX_QUEUED_NOTIFICATIONS; i++) {
             try {
@@ -195,20 +195,21 @@ public final class RtnetlinkMonitor implements AutoCloseable {
      * Reads links, then routes. The kernel reports a link change before it removes the link's routes, under a
      * lock. A dump of links waits for this lock, but a dump of routes does not.
      */
-    private void readRoutesAgain() throws IOException {
+    private void rereadRoutes() throws IOException {
         dump(RTM_GETLINK, RtnetlinkDecoder.IFINFOMSG_BYTES);
         state.clearRoutes();
         dump(RTM_GETROUTE, RtnetlinkDecoder.RTMSG_BYTES);
     }
 
     private void dump(int type, int fixedBytes) throws IOException {
-        int asked = ++sequence;
-        requests.send(writer.begin(type, NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_DUMP, asked, fixedBytes));
+        int requestSequence = ++sequence;
+        requests.send(writer.begin(type, NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_DUMP, requestSequence,
+                fixedBytes));
         boolean more = true;
         while (more) {
-            requests.receiveAnswer(reader);
+            requests.receiveReply(reader);
             while (more && reader.nextMessage()) {
-                if (reader.sequence() != asked) {
+                if (reader.sequence() != requestSequence) {
                     continue;
                 }
                 more = reader.type() != NetlinkReader.NLMSG_DONE;
@@ -242,30 +243,30 @@ public final class RtnetlinkMonitor implements AutoCloseable {
         }
     }
 
-    private void applyLink(boolean there) {
+    private void applyLink(boolean exists) {
         Link link = RtnetlinkDecoder.link(reader);
-        if (link != null && there) {
+        if (link != null && exists) {
             state.add(link);
         } else if (link != null) {
             state.remove(link);
         }
     }
 
-    private void applyAddress(boolean there) {
+    private void applyAddress(boolean exists) {
         LocalAddress address = RtnetlinkDecoder.localAddress(reader);
-        if (address != null && there) {
+        if (address != null && exists) {
             state.add(address, (reader.flags() & NetlinkWriter.NLM_F_MULTI) != 0);
         } else if (address != null) {
             state.remove(address);
         }
     }
 
-    private void applyRoute(boolean there) {
+    private void applyRoute(boolean exists) {
         Route route = RtnetlinkDecoder.route(reader);
         if (route == null || RtnetlinkDecoder.isCached(reader)) {
             return;
         }
-        if (there) {
+        if (exists) {
             state.add(route, placement(reader.flags()));
         } else {
             state.remove(route);
@@ -287,18 +288,18 @@ public final class RtnetlinkMonitor implements AutoCloseable {
         }
     }
 
-    private void applyNeighbor(boolean there) {
+    private void applyNeighbor(boolean exists) {
         Neighbor neighbor = RtnetlinkDecoder.neighbor(reader);
-        if (neighbor != null && there) {
+        if (neighbor != null && exists) {
             state.add(neighbor);
         } else if (neighbor != null) {
             state.remove(neighbor);
         }
     }
 
-    private void applyRule(boolean there) {
+    private void applyRule(boolean exists) {
         PolicyRule rule = RtnetlinkDecoder.rule(reader);
-        if (rule != null && there) {
+        if (rule != null && exists) {
             state.add(rule);
         } else if (rule != null) {
             state.remove(rule);
@@ -319,19 +320,19 @@ public final class RtnetlinkMonitor implements AutoCloseable {
         if (known != null && (known.state() & Neighbor.PERMANENT) != 0) {
             return;
         }
-        if (brokered) {
+        if (usesBroker) {
             solicitByBroker(linkIndex, neighbor);
             return;
         }
-        int asked = ++sequence;
+        int requestSequence = ++sequence;
         writer.begin(RTM_NEWNEIGH, NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_ACK
-                        | NetlinkWriter.NLM_F_CREATE, asked, RtnetlinkDecoder.NDMSG_BYTES)
+                        | NetlinkWriter.NLM_F_CREATE, requestSequence, RtnetlinkDecoder.NDMSG_BYTES)
                 .fixedByte(0, family(neighbor)).fixedInt(4, linkIndex).fixedByte(10, NTF_USE);
         requests.send(RtnetlinkDecoder.addAddress(writer, RtnetlinkDecoder.NDA_DST, neighbor));
-        requests.awaitAnswer(reader, asked);
+        requests.awaitReply(reader, requestSequence);
         int errno = reader.error();
         if (errno == Errno.EPERM && CapabilityBroker.isNamed()) {
-            brokered = true;
+            usesBroker = true;
             solicitByBroker(linkIndex, neighbor);
         } else if (errno != 0) {
             throw new IOException("the kernel does not resolve " + neighbor + ": " + Errno.describe(errno)

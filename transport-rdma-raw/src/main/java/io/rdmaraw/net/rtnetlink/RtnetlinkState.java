@@ -161,7 +161,7 @@ final class RtnetlinkState {
 
     void add(PolicyRule rule) {
         if (!rule.isStandard() && rules.add(rule)) {
-            routes.separate();
+            routes.searchLocalTableFirst();
             changed = true;
         }
     }

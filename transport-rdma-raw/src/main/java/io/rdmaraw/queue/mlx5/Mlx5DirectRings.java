@@ -19,7 +19,7 @@ import io.rdmaraw.verbs.objects.WorkQueue;
 /** Direct rings of devices that libmlx5 drives: ConnectX-4 and later, and BlueField. */
 public final class Mlx5DirectRings implements DirectRings {
     @Override
-    public String devices() {
+    public String driverName() {
         return "mlx5";
     }
 
@@ -33,13 +33,13 @@ public final class Mlx5DirectRings implements DirectRings {
      * segments of a TSO request if the headers wrap around the end of the ring.
      */
     @Override
-    public boolean callsCanSegment(VerbsContext context) {
+    public boolean verbsSupportsTso(VerbsContext context) {
         return !Mlx5dv.isDriverOf(context);
     }
 
     @Override
-    public Runnable noteCalls(VerbsContext context, QueuePair queuePair) {
-        return Mlx5dv.isDriverOf(context) ? Mlx5SendQueue.noteCalls(Mlx5dv.rings(queuePair)) : () -> { };
+    public Runnable registerVerbsSender(VerbsContext context, QueuePair queuePair) {
+        return Mlx5dv.isDriverOf(context) ? Mlx5SendQueue.registerVerbsSender(Mlx5dv.rings(queuePair)) : () -> { };
     }
 
     @Override

@@ -102,7 +102,7 @@ final class Mlx5ReceiveRing extends ReceiveRing {
             return;
         }
         if (Cqe.hasInlineData(cqe)) {
-            Cqe.takeInlineData(cqe, slots.slot(slotIndex).slotAddress());
+            Cqe.copyInlineData(cqe, slots.slot(slotIndex).slotAddress());
         }
         deliver(burst, slotIndex, Cqe.byteCount(cqe), Cqe.flowTag(cqe), Cqe.checksumVerified(cqe), copyOut);
     }

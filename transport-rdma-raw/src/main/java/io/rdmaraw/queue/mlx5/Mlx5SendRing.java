@@ -91,7 +91,7 @@ final class Mlx5SendRing extends SendRing {
     }
 
     @Override
-    protected void describeFilled(int index, long address, int lengthBytes, int lkey) {
+    protected void describeWithChecksums(int index, long address, int lengthBytes, int lkey) {
         Sge.write(elements, address, lengthBytes, lkey);
         describeParts(index, 1, true);
     }

@@ -111,7 +111,7 @@ final class StridingReceiveRing extends ReceiveRing {
             return;
         }
         if (unused > 0) {
-            slots.returnStrides(slot + strides - unused, unused);
+            slots.releaseStrides(slot + strides - unused, unused);
         }
         if (unused < strides) {
             deliver(burst, slot, lengthBytes, Cqe.flowTag(cqe), Cqe.checksumVerified(cqe), copyOut);

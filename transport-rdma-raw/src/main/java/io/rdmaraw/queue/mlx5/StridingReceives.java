@@ -82,7 +82,7 @@ final class StridingReceives extends ReceiveRequests {
     protected int describeBatch(int room) {
         int count = 0;
         while (count < room) {
-            int first = slots.takeChunk();
+            int first = slots.acquireChunk();
             if (first < 0) {
                 break;
             }
@@ -107,7 +107,7 @@ final class StridingReceives extends ReceiveRequests {
     protected void reclaimAll() {
         completions.discardAll();
         while (consumed != produced) {
-            slots.returnStrides(firstSlots[queue.ringIndexOf(consumed)] + stride, stridesPerChunk - stride);
+            slots.releaseStrides(firstSlots[queue.ringIndexOf(consumed)] + stride, stridesPerChunk - stride);
             stride = 0;
             consumed++;
             completed();

@@ -11,7 +11,7 @@ public final class AckSample {
     /** RTT of the first newly delivered segment that was sent only once, for the RTO. */
     public long rttNanos;
     /** RTT of the last of these segments; it does not include the delay of delayed ACKs. */
-    public long shortRttNanos;
+    public long latestRttNanos;
     /** Number of segments newly delivered. Segments merged in a retransmission count separately. */
     public int deliveredSegments;
     /** The ACK reports new ECN marks. With classic feedback: it has ECE set (RFC 3168). */
@@ -32,7 +32,7 @@ public final class AckSample {
         ackedBytes = 0;
         deliveredBytes = 0;
         rttNanos = NO_RTT;
-        shortRttNanos = NO_RTT;
+        latestRttNanos = NO_RTT;
         deliveredSegments = 0;
         marked = false;
         newlySacked = false;

@@ -99,13 +99,13 @@ public final class Bbr implements RateBasedControl {
     @Override
     public void onSegmentLost(CongestionWindow window, LostSegment lost, long nowNanos) {
         model.deliveredBytes = lost.totalDeliveredBytes;
-        noteLoss(window);
-        bounds.noteRange(lost.startSeq, lost.lengthBytes);
+        recordLoss(window);
+        bounds.countLostRange(lost.startSeq, lost.lengthBytes);
         probing.onSegmentLost(window, lost, nowNanos);
     }
 
-    private void noteLoss(CongestionWindow window) {
-        if (bounds.noteLoss(model.deliveredBytes)) {
+    private void recordLoss(CongestionWindow window) {
+        if (bounds.recordLoss(model.deliveredBytes)) {
             saveCwnd(window.congestionWindowBytes());
             undoState = null;
         }
@@ -120,7 +120,7 @@ public final class Bbr implements RateBasedControl {
 
     @Override
     public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
-        noteLoss(window);
+        recordLoss(window);
         return UNBOUNDED;
     }
 
@@ -169,7 +169,7 @@ public final class Bbr implements RateBasedControl {
         state = next;
     }
 
-    void undoReturnsTo(State before) {
+    void setUndoState(State before) {
         undoState = before;
     }
 
@@ -192,7 +192,7 @@ public final class Bbr implements RateBasedControl {
 
     /** CheckStartupHighLoss, section 5.3.1.3. */
     private void checkStartupHighLoss(RateSample rs) {
-        int ranges = bounds.takeLossRanges();
+        int ranges = bounds.pollLossRanges();
         if (state != State.STARTUP || model.fullBwReached || !rs.recovering
                 || ranges < (rs.selectiveAcks ? STARTUP_FULL_LOSSES : 1)
                 || !BbrBounds.isTooHigh(rs.lostBytes, rs.flightAtSendBytes, rs.selectiveAcks)) {
@@ -303,8 +303,8 @@ public final class Bbr implements RateBasedControl {
 
     private long quantized(CongestionWindow window, long inflight) {
         long budget = (long) OFFLOAD_QUANTA * SendQuantum.bytes(pacingRate, window.segmentBytes());
-        long most = Math.max(Math.max(inflight, budget), minPipe(window));
-        return state == State.PROBE_UP ? most + 2L * window.segmentBytes() : most;
+        long quantizedBytes = Math.max(Math.max(inflight, budget), minPipe(window));
+        return state == State.PROBE_UP ? quantizedBytes + 2L * window.segmentBytes() : quantizedBytes;
     }
 
     /** Inflight(gain). */

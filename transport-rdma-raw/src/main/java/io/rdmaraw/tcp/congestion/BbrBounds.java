@@ -29,7 +29,7 @@ final class BbrBounds {
     private long undoInflightLongTerm = NONE;
 
     /** Records a loss. Returns whether it is the first one in this round trip; the bounds are then saved. */
-    boolean noteLoss(long deliveredBytes) {
+    boolean recordLoss(long deliveredBytes) {
         boolean first = !lossInRound;
         if (first) {
             lossRoundDelivered = deliveredBytes;
@@ -40,7 +40,7 @@ final class BbrBounds {
     }
 
     /** Counts lost ranges. Adjacent lost segments form one range. */
-    void noteRange(int startSeq, int lengthBytes) {
+    void countLostRange(int startSeq, int lengthBytes) {
         if (lossRangesInRound == 0 || startSeq != lastLostEnd) {
             lossRangesInRound++;
         }
@@ -109,7 +109,7 @@ final class BbrBounds {
     }
 
     /** Returns the number of lost ranges in the round that ends with this ACK; -1 if no round ends. */
-    int takeLossRanges() {
+    int pollLossRanges() {
         if (!lossRoundStart) {
             return -1;
         }

@@ -25,8 +25,8 @@ final class BbrModel {
     long roundsSinceProbeUp;
 
     /** Maximum bandwidth of the previous and of the present probing cycle (MaxBwFilterLen of 2). */
-    private long maxBwBefore;
-    private long maxBwNow;
+    private long previousMaxBw;
+    private long currentMaxBw;
 
     long minRttNanos = UNKNOWN;
     long minRttStampNanos;
@@ -37,8 +37,8 @@ final class BbrModel {
     // extra_acked, section 5.5.9: maximum of the previous five rounds and of up to five present ones
     private long extraAckedStartNanos;
     private long extraAckedDelivered;
-    private long extraAckedBefore;
-    private long extraAckedNow;
+    private long previousExtraAcked;
+    private long currentExtraAcked;
     private int extraAckedRounds;
 
     // full pipe, section 5.3.1.2
@@ -54,11 +54,11 @@ final class BbrModel {
     }
 
     long maxBw() {
-        return Math.max(maxBwBefore, maxBwNow);
+        return Math.max(previousMaxBw, currentMaxBw);
     }
 
     long extraAckedBytes() {
-        return Math.max(extraAckedBefore, extraAckedNow);
+        return Math.max(previousExtraAcked, currentExtraAcked);
     }
 
     void startRound() {
@@ -74,15 +74,15 @@ final class BbrModel {
             roundsSinceProbeUp++;
         }
         if (rs.deliveryRate > 0 && (rs.deliveryRate >= maxBw() || !rs.appLimited)) {
-            maxBwNow = Math.max(maxBwNow, rs.deliveryRate);
+            currentMaxBw = Math.max(currentMaxBw, rs.deliveryRate);
         }
     }
 
     /** Starts a new window of the bandwidth filter at the end of a probing cycle. */
     void advanceMaxBwFilter() {
-        if (maxBwNow > 0) {
-            maxBwBefore = maxBwNow;
-            maxBwNow = 0;
+        if (currentMaxBw > 0) {
+            previousMaxBw = currentMaxBw;
+            currentMaxBw = 0;
         }
     }
 
@@ -119,8 +119,8 @@ final class BbrModel {
     void updateAckAggregation(RateSample rs, long bw, int cwnd, long nowNanos) {
         if (roundStart && ++extraAckedRounds >= (fullBwReached ? EXTRA_ACKED_ROUNDS : 1)) {
             extraAckedRounds = 0;
-            extraAckedBefore = extraAckedNow;
-            extraAckedNow = 0;
+            previousExtraAcked = currentExtraAcked;
+            currentExtraAcked = 0;
         }
         long expected = bytes(bw, nowNanos - extraAckedStartNanos);
         if (extraAckedDelivered <= expected) {
@@ -129,7 +129,7 @@ final class BbrModel {
         }
         extraAckedDelivered += rs.newlyDeliveredBytes;
         long extra = Math.min(extraAckedDelivered - expected, cwnd);
-        extraAckedNow = Math.max(extraAckedNow, Math.min(extra, bytes(bw, EXTRA_ACKED_NANOS)));
+        currentExtraAcked = Math.max(currentExtraAcked, Math.min(extra, bytes(bw, EXTRA_ACKED_NANOS)));
     }
 
     void updateMinRtt(RateSample rs, long nowNanos) {

@@ -204,7 +204,7 @@ final class BbrProbing {
             bounds.inflightLongTerm = Math.max(safe, (long) (BbrBounds.BETA * bbr.targetInflight(window)));
         }
         if (bbr.state() == State.PROBE_UP) {
-            bbr.undoReturnsTo(State.PROBE_UP);
+            bbr.setUndoState(State.PROBE_UP);
             startDown(nowNanos);
         }
     }

@@ -24,7 +24,7 @@ public final class Cubic implements CongestionControl {
     /** The next congestion avoidance phase is the first one after a timeout. */
     private boolean timedOut;
     /** State before the last reduction; null before the first loss. */
-    private Before before;
+    private SavedState saved;
     /** Null after the first reduction. */
     private HyStart hyStart = new HyStart();
 
@@ -103,13 +103,13 @@ public final class Cubic implements CongestionControl {
         return reduce(window, CongestionControl.usesAlternativeBackoff(window) ? BETA_ECN : BETA, nowNanos);
     }
 
-    private int reduce(CongestionWindow window, double left, long nowNanos) {
-        before = before == null ? new Before() : before;
-        before.windowMax = windowMax;
-        before.k = k;
-        before.estimate = windowEstimate;
-        before.epochNanos = epochStartNanos;
-        before.timedOut = timedOut;
+    private int reduce(CongestionWindow window, double factor, long nowNanos) {
+        saved = saved == null ? new SavedState() : saved;
+        saved.windowMax = windowMax;
+        saved.k = k;
+        saved.estimate = windowEstimate;
+        saved.epochNanos = epochStartNanos;
+        saved.timedOut = timedOut;
         // The present maximum was found after the last timeout, so it describes the path.
         timedOut = false;
         int mss = window.segmentBytes();
@@ -117,10 +117,10 @@ public final class Cubic implements CongestionControl {
         double segments = (double) window.congestionWindowBytes() / mss;
         // Section 4.7, fast convergence: a window below the last maximum means that another flow is growing.
         windowPrior = segments;
-        windowMax = segments < windowMax ? segments * (1 + left) / 2 : segments;
+        windowMax = segments < windowMax ? segments * (1 + factor) / 2 : segments;
         epochStartNanos = NO_EPOCH;
         hyStart = null;
-        return Math.max((int) (segments * left * mss), 2 * mss);
+        return Math.max((int) (segments * factor * mss), 2 * mss);
     }
 
     @Override
@@ -133,12 +133,12 @@ public final class Cubic implements CongestionControl {
     @Override
     public void onUndo() {
         // Section 4.9
-        if (before != null) {
-            windowMax = before.windowMax;
-            k = before.k;
-            windowEstimate = before.estimate;
-            epochStartNanos = before.epochNanos;
-            timedOut = before.timedOut;
+        if (saved != null) {
+            windowMax = saved.windowMax;
+            k = saved.k;
+            windowEstimate = saved.estimate;
+            epochStartNanos = saved.epochNanos;
+            timedOut = saved.timedOut;
         }
     }
 
@@ -156,7 +156,7 @@ public final class Cubic implements CongestionControl {
     }
 
     /** State before the last reduction, to undo a spurious one (section 4.9). */
-    private static final class Before {
+    private static final class SavedState {
         private double windowMax;
         private double k;
         private double estimate;

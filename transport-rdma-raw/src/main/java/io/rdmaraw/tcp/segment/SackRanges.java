@@ -37,7 +37,7 @@ public final class SackRanges {
      */
     public boolean add(int start, int end) {
         int i = firstEndingAtOrAfter(start);
-        remember(start);
+        addRecent(start);
         if (i < count && Sequence.beforeOrAt(starts[i], start) && Sequence.afterOrAt(ends[i], end)) {
             return false;
         }
@@ -98,7 +98,7 @@ public final class SackRanges {
         count -= to - from;
     }
 
-    private void remember(int seq) {
+    private void addRecent(int seq) {
         int i = 0;
         while (i < recentCount && recent[i] != seq) {
             i++;
@@ -111,12 +111,12 @@ public final class SackRanges {
 
     /** Removes everything before {@code seq}, which has been delivered. */
     public void removeBefore(int seq) {
-        int gone = 0;
-        while (gone < count && Sequence.beforeOrAt(ends[gone], seq)) {
-            gone++;
+        int removed = 0;
+        while (removed < count && Sequence.beforeOrAt(ends[removed], seq)) {
+            removed++;
         }
-        if (gone > 0) {
-            remove(0, gone);
+        if (removed > 0) {
+            remove(0, removed);
         }
         if (count > 0 && Sequence.before(starts[0], seq)) {
             starts[0] = seq;
@@ -130,21 +130,21 @@ public final class SackRanges {
      * Adds the ranges to {@code out} as SACK blocks, up to {@code maxBlocks} in total. The ranges of the last segments
      * come first, then the others from the highest sequence number down.
      */
-    public void report(Segment out, int maxBlocks) {
-        int firstOwn = out.sackCount;
+    public void writeBlocks(Segment out, int maxBlocks) {
+        int firstRange = out.sackCount;
         for (int r = 0; r < recentCount && out.sackCount < maxBlocks; r++) {
             int i = indexOf(recent[r]);
             if (i >= 0) {
-                addOnce(out, i, firstOwn);
+                addOnce(out, i, firstRange);
             }
         }
         for (int i = count - 1; i >= 0 && out.sackCount < maxBlocks; i--) {
-            addOnce(out, i, firstOwn);
+            addOnce(out, i, firstRange);
         }
     }
 
-    private void addOnce(Segment out, int i, int firstOwn) {
-        for (int b = firstOwn; b < out.sackCount; b++) {
+    private void addOnce(Segment out, int i, int firstRange) {
+        for (int b = firstRange; b < out.sackCount; b++) {
             if (out.sackStart(b) == starts[i]) {
                 return;
             }

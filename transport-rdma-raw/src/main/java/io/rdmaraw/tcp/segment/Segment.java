@@ -14,7 +14,7 @@ import java.util.Arrays;
  * <p><b>Output.</b> {@code TcpEngine.pollSegment} fills the segment. The connection owns the payload until the
  * peer has acknowledged it; the segment only borrows the slices. They are valid until the next call of the engine
  * or of one of its connections, except calls that limit the MTU. A caller that has copied the bytes by then calls
- * {@link #transmitted()}. If the device reads the bytes later, the caller calls {@link #retainPayload()} and
+ * {@link #releasePayload()}. If the device reads the bytes later, the caller calls {@link #retainPayload()} and
  * {@link #detachPayload()}, and releases each buffer when the device reports completion. A buffer therefore lives
  * until it is acknowledged and all its transmissions are complete.
  */
@@ -110,7 +110,7 @@ public final class Segment extends SegmentPayload {
         connection = null;
         attachment = null;
         clearOptions();
-        forgetPayload();
+        clearPayload();
         return this;
     }
 
@@ -254,7 +254,7 @@ public final class Segment extends SegmentPayload {
 
     /** Sets a payload of one slice without changing its reference count. A length of 0 sets no payload. */
     public Segment payload(ByteBuf buffer, int index, int length) {
-        forgetPayload();
+        clearPayload();
         if (length > 0) {
             addSlice(buffer, index, length);
         }
@@ -265,7 +265,7 @@ public final class Segment extends SegmentPayload {
      * Reduces a segment for segmentation offload to its first piece, as it would be on the wire, and releases the
      * rest. To the peer, the other pieces are lost.
      */
-    public void keepFirstPiece() {
+    public void truncateToFirstSegment() {
         if (segmentSize > 0) {
             truncate(segmentSize);
             flags &= ~(TcpFlags.PSH | TcpFlags.FIN);
@@ -274,7 +274,7 @@ public final class Segment extends SegmentPayload {
 
     /** Copies everything except the payload. */
     public void copyHeader(Segment other) {
-        forgetPayload();
+        clearPayload();
         source(other.sourceHigh, other.sourceLow, other.sourcePort);
         destination(other.destinationHigh, other.destinationLow, other.destinationPort);
         seq = other.seq;

@@ -95,7 +95,7 @@ abstract class SegmentPayload {
 
     /**
      * Retains the borrowed slices, so that they stay valid beyond the next call of the engine. Has no effect if
-     * the segment already owns its slices, as received segments do. Release them by {@link #transmitted()}, or
+     * the segment already owns its slices, as received segments do. Release them by {@link #releasePayload()}, or
      * after {@link #detachPayload()} yourself.
      *
      * @throws IllegalReferenceCountException if a buffer was released; no reference is retained in this case
@@ -104,15 +104,15 @@ abstract class SegmentPayload {
         if (!borrowed) {
             return;
         }
-        int taken = 0;
+        int retained = 0;
         try {
-            for (; taken < sliceCount; taken++) {
-                buffers[taken].retain();
+            for (; retained < sliceCount; retained++) {
+                buffers[retained].retain();
             }
             borrowed = false;
         } finally {
-            while (borrowed && taken > 0) {
-                buffers[--taken].release();
+            while (borrowed && retained > 0) {
+                buffers[--retained].release();
             }
         }
     }
@@ -143,11 +143,11 @@ abstract class SegmentPayload {
      * Releases the slices unless they are borrowed, and clears the payload. Called when the transmission is
      * complete.
      */
-    public void transmitted() {
+    public void releasePayload() {
         for (int i = 0; i < sliceCount; i++) {
             releaseSlice(i);
         }
-        noPayload();
+        resetPayload();
     }
 
     /**
@@ -159,18 +159,18 @@ abstract class SegmentPayload {
         if (borrowed) {
             throw new IllegalStateException("The slices of this segment are borrowed; call retainPayload() first");
         }
-        forgetPayload();
+        clearPayload();
     }
 
     /** Clears the payload without changing any reference count. */
-    final void forgetPayload() {
+    final void clearPayload() {
         for (int i = 0; i < sliceCount; i++) {
             buffers[i] = null;
         }
-        noPayload();
+        resetPayload();
     }
 
-    private void noPayload() {
+    private void resetPayload() {
         sliceCount = 0;
         payloadLength = 0;
         segmentSize = 0;

@@ -174,7 +174,7 @@ public final class TcpHeaderCodec {
      */
     public void read(ParsedFrame frame, Segment out) {
         long header = frame.transportAddress();
-        out.forgetPayload();
+        out.clearPayload();
         out.clearOptions();
         out.connection = null;
         out.sourceHigh = frame.sourceHigh();

@@ -16,9 +16,9 @@ public final class Flight {
     public final RecoveryState recovery = new RecoveryState();
     /**
      * Number of unsent bytes of a small segment that was split, because its data lies in too many buffers. They are
-     * sent without another check by {@code mayBeSmall}, which the unsplit segment has already passed.
+     * sent without another check by {@code maySendSmall}, which the unsplit segment has already passed.
      */
-    public int restBytes;
+    public int splitRestBytes;
     /** End of the last segment that was smaller than the MSS. Nagle's algorithm waits for its acknowledgement. */
     public int smallEndSeq;
     /** Time since which the connection has had data to send or in flight. */
@@ -27,7 +27,7 @@ public final class Flight {
     /** Time since which {@link #limit} applies. */
     public long limitSinceNanos;
     /** The user has more data to send than the send buffer accepts. */
-    public boolean userWaits;
+    public boolean awaitingSendRoom;
     /**
      * All data is acknowledged and nothing is queued. If the user sends a reply at once, the connection continues
      * with this flight; otherwise it is returned to the pool at the end of the connection's turn.
@@ -38,10 +38,10 @@ public final class Flight {
         queue.reset(seq);
         scoreboard.reset(seq);
         recovery.reset(seq);
-        restBytes = 0;
+        splitRestBytes = 0;
         smallEndSeq = seq;
         limit = Limit.NONE;
-        userWaits = false;
+        awaitingSendRoom = false;
         idle = false;
     }
 
@@ -49,7 +49,7 @@ public final class Flight {
      * Marks the flight as idle when all data is acknowledged. Returns false if it cannot be resumed and must be
      * released.
      */
-    public boolean rest() {
+    public boolean markIdle() {
         idle = recovery.isUnused() && isPoolable();
         return idle;
     }
@@ -62,9 +62,9 @@ public final class Flight {
     public void resume() {
         idle = false;
         recovery.endSeq = queue.endSeq();
-        restBytes = 0;
+        splitRestBytes = 0;
         smallEndSeq = queue.endSeq();
-        userWaits = false;
+        awaitingSendRoom = false;
     }
 
     /** Returns whether the flight is small enough for the pool. */

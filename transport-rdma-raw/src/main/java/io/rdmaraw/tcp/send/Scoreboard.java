@@ -43,7 +43,7 @@ public final class Scoreboard {
     private int oldest = NONE;
     private int newest = NONE;
     /** Number of entries examined for ACKs. Tests use it to check that an ACK does not visit all entries. */
-    public long visited;
+    public long visitedEntries;
     /** No entry before this position is lost. */
     private int lossHint;
     private int sackedBytes;
@@ -69,7 +69,7 @@ public final class Scoreboard {
     }
 
     /** Starts recording for rate samples. Entries already in flight have no record. */
-    public void keepRecords() {
+    public void startRecording() {
         if (records == null) {
             records = new SendRecords(capacity());
         }
@@ -78,7 +78,7 @@ public final class Scoreboard {
         }
     }
 
-    /** Returns the send records of the entries; null before {@link #keepRecords()}. */
+    /** Returns the send records of the entries; null before {@link #startRecording()}. */
     public SendRecords records() {
         return records;
     }
@@ -160,7 +160,7 @@ public final class Scoreboard {
     }
 
     /** Returns the entry in flight that was sent next after {@code entry}, or NONE. */
-    public int sentAfter(int entry) {
+    public int nextSent(int entry) {
         return words[base(entry) + LATER];
     }
 
@@ -226,10 +226,10 @@ public final class Scoreboard {
      * The links between SACKed entries are extended on the way (path compression), so that the average number of
      * steps is small.
      */
-    public int behindSacked(int entry) {
+    public int firstUnsackedAfter(int entry) {
         int at = entry;
         while (at < tail && isSacked(at)) {
-            visited++;
+            visitedEntries++;
             int next = words[base(at) + LATER];
             if (next < tail && isSacked(next)) {
                 next = words[base(next) + LATER];
@@ -242,7 +242,7 @@ public final class Scoreboard {
     }
 
     /** Handles a peer that has dropped SACKed data (RFC 2018 section 8): all SACKed entries are marked as lost. */
-    public void forgetSacks() {
+    public void clearSacks() {
         for (int entry = head; entry != tail; entry++) {
             int base = base(entry);
             if ((words[base + FLAGS] & SACKED) != 0) {
@@ -256,7 +256,7 @@ public final class Scoreboard {
     }
 
     /** Undoes all loss marks. The entries are in flight again, as sent before all others in flight. */
-    public void forgetLosses() {
+    public void clearLosses() {
         for (int entry = tail - 1; lostBytes > 0 && entry >= head; entry--) {
             int base = base(entry);
             if ((words[base + FLAGS] & LOST) == 0) {
@@ -282,7 +282,7 @@ public final class Scoreboard {
         }
         int entry = Math.max(lossHint, head);
         while (!isLost(entry)) {
-            visited++;
+            visitedEntries++;
             entry++;
         }
         lossHint = entry;
@@ -386,45 +386,45 @@ public final class Scoreboard {
         if (added == 0) {
             return;
         }
-        Scoreboard cut = new Scoreboard();
-        cut.reset(startSeq());
+        Scoreboard splitBoard = new Scoreboard();
+        splitBoard.reset(startSeq());
         if (records != null) {
-            cut.keepRecords();
+            splitBoard.startRecording();
         }
-        while (cut.capacity() < tail - head + added) {
-            cut.grow();
+        while (splitBoard.capacity() < tail - head + added) {
+            splitBoard.grow();
         }
         int[] newIndices = new int[tail - head];
         for (int entry = head; entry != tail; entry++) {
-            newIndices[entry - head] = cut.tail;
+            newIndices[entry - head] = splitBoard.tail;
             int step = isLost(entry) ? maxBytes : lengthOf(entry);
             for (int at = 0; at < lengthOf(entry); at += step) {
                 if (records != null) {
-                    cut.records.copyFrom(records, entry, cut.tail);
+                    splitBoard.records.copyFrom(records, entry, splitBoard.tail);
                 }
-                int slot = cut.tail++ & cut.mask;
-                cut.words[slot * WORDS + START] = startSeq(entry) + at;
-                cut.sentNanos[slot] = sentNanos(entry);
-                cut.words[slot * WORDS + FLAGS] = words[base(entry) + FLAGS];
+                int slot = splitBoard.tail++ & splitBoard.mask;
+                splitBoard.words[slot * WORDS + START] = startSeq(entry) + at;
+                splitBoard.sentNanos[slot] = sentNanos(entry);
+                splitBoard.words[slot * WORDS + FLAGS] = words[base(entry) + FLAGS];
                 // This links a SACKed entry to the next position. For entries in flight, the link is overwritten
                 // below.
-                cut.words[slot * WORDS + LATER] = cut.tail;
+                splitBoard.words[slot * WORDS + LATER] = splitBoard.tail;
             }
         }
         // Entries in flight keep their order in time at their new positions.
         for (int entry = oldest; entry != NONE; entry = words[base(entry) + LATER]) {
-            int slot = newIndices[entry - head] & cut.mask;
-            cut.words[slot * WORDS + LATER] = newIndexOf(newIndices, words[base(entry) + LATER]);
-            cut.words[slot * WORDS + EARLIER] = newIndexOf(newIndices, words[base(entry) + EARLIER]);
+            int slot = newIndices[entry - head] & splitBoard.mask;
+            splitBoard.words[slot * WORDS + LATER] = newIndexOf(newIndices, words[base(entry) + LATER]);
+            splitBoard.words[slot * WORDS + EARLIER] = newIndexOf(newIndices, words[base(entry) + EARLIER]);
         }
         oldest = newIndexOf(newIndices, oldest);
         newest = newIndexOf(newIndices, newest);
-        mask = cut.mask;
-        words = cut.words;
-        sentNanos = cut.sentNanos;
-        records = cut.records;
+        mask = splitBoard.mask;
+        words = splitBoard.words;
+        sentNanos = splitBoard.sentNanos;
+        records = splitBoard.records;
         head = 0;
-        tail = cut.tail;
+        tail = splitBoard.tail;
         lossHint = 0;
     }
 

@@ -15,7 +15,7 @@ public final class SendQueue {
 
     private ByteBuf[] buffers = new ByteBuf[INITIAL_CAPACITY];
     /** Two values per buffer: the sequence number of its first byte, and its reader index when it was added. */
-    private int[] places = new int[2 * INITIAL_CAPACITY];
+    private int[] positions = new int[2 * INITIAL_CAPACITY];
     private int head;
     private int count;
     private int startSeq;
@@ -53,8 +53,8 @@ public final class SendQueue {
         }
         int slot = head + count & buffers.length - 1;
         buffers[slot] = buffer;
-        places[2 * slot] = endSeq;
-        places[2 * slot + 1] = buffer.readerIndex();
+        positions[2 * slot] = endSeq;
+        positions[2 * slot + 1] = buffer.readerIndex();
         count++;
         endSeq += length;
     }
@@ -62,15 +62,15 @@ public final class SendQueue {
     private void grow() {
         int length = buffers.length;
         ByteBuf[] newBuffers = new ByteBuf[length * 2];
-        int[] newPlaces = new int[length * 4];
+        int[] newPositions = new int[length * 4];
         for (int i = 0; i < count; i++) {
             int slot = head + i & length - 1;
             newBuffers[i] = buffers[slot];
-            newPlaces[2 * i] = places[2 * slot];
-            newPlaces[2 * i + 1] = places[2 * slot + 1];
+            newPositions[2 * i] = positions[2 * slot];
+            newPositions[2 * i + 1] = positions[2 * slot + 1];
         }
         buffers = newBuffers;
-        places = newPlaces;
+        positions = newPositions;
         head = 0;
     }
 
@@ -94,7 +94,7 @@ public final class SendQueue {
     }
 
     private int startOf(int i) {
-        return places[2 * (head + i & buffers.length - 1)];
+        return positions[2 * (head + i & buffers.length - 1)];
     }
 
     private int endOf(int i) {
@@ -117,7 +117,7 @@ public final class SendQueue {
             int slot = head + i & mask;
             int n = Math.min(left, endOf(i) - at);
             ByteBuf buffer = buffers[slot];
-            out.borrowSlice(buffer, places[2 * slot + 1] + (at - places[2 * slot]), n);
+            out.borrowSlice(buffer, positions[2 * slot + 1] + (at - positions[2 * slot]), n);
             at += n;
             left -= n;
             i++;

@@ -23,7 +23,7 @@ final class ConnectedPort extends TcpPort {
     /** The installed flow rules; empty if the stack's own rule covers the connection. */
     private List<FlowSpec> rules;
     /** Receiver of the flow rules; null if there are none. */
-    private TcpFrameReceiver steering;
+    private TcpFrameReceiver frameReceiver;
 
     /**
      * Installs the flow rules of the connection.
@@ -38,7 +38,7 @@ final class ConnectedPort extends TcpPort {
         rules = binding.flows();
         if (!rules.isEmpty()) {
             try {
-                steering = steer(rules);
+                frameReceiver = attachReceiver(rules);
             } catch (RuntimeException e) {
                 binding.close();
                 throw e;
@@ -47,9 +47,9 @@ final class ConnectedPort extends TcpPort {
         }
     }
 
-    private TcpFrameReceiver steer(List<FlowSpec> flows) {
+    private TcpFrameReceiver attachReceiver(List<FlowSpec> flows) {
         TcpFrameReceiver receiver = new TcpFrameReceiver(stack);
-        stack.port().attach(receiver, flows);
+        stack.deviceQueue().attach(receiver, flows);
         return receiver;
     }
 
@@ -58,32 +58,32 @@ final class ConnectedPort extends TcpPort {
      * are removed, because segments to the old MAC address may still be in transit.
      */
     private void applyHostChange() {
-        List<FlowSpec> wanted = binding().flows();
-        if (wanted.equals(rules)) {
+        List<FlowSpec> newRules = binding().flows();
+        if (newRules.equals(rules)) {
             return;
         }
-        TcpFrameReceiver before = steering;
+        TcpFrameReceiver oldReceiver = frameReceiver;
         try {
-            steering = steer(wanted);
+            frameReceiver = attachReceiver(newRules);
         } catch (VerbsException e) {
             LOGGER.warn("port {}: segments from {} port {} are no longer received, because the device rejects the rule"
                     + " for the new MAC address: {}", binding().port(), peer, peerPort, e.getMessage());
             return;
         }
-        rules = wanted;
-        stack.port().detach(before);
+        rules = newRules;
+        stack.deviceQueue().detach(oldReceiver);
     }
 
     @Override
-    boolean isTowards(IpAddress address, int port) {
+    boolean isForPeer(IpAddress address, int port) {
         return port == peerPort && address.equals(peer);
     }
 
     @Override
-    void withdraw() {
-        if (steering != null) {
+    void removeRules() {
+        if (frameReceiver != null) {
             stack.network().removeHostChangeListener(onHostChange);
-            stack.port().detach(steering);
+            stack.deviceQueue().detach(frameReceiver);
         }
     }
 }

@@ -10,7 +10,7 @@ public interface ConnectionAcceptor {
     boolean hasBacklogRoom();
 
     /** Reserves a place in the accept queue. Returns false if the queue is full. */
-    boolean mayAccept();
+    boolean reserveAcceptPlace();
 
     /** Adds a connection to the accept queue; its place has been reserved. Called on the connection's loop. */
     void accepted(TcpTransport transport);
@@ -31,5 +31,5 @@ public interface ConnectionAcceptor {
      * Reports the addresses that the device receives segments for. The kernel socket of the port must not answer such
      * segments, even if the kernel receives a copy.
      */
-    void filterKernelSocket(TcpNetwork.Steered steered);
+    void filterKernelSocket(TcpNetwork.SteeredAddresses steered);
 }

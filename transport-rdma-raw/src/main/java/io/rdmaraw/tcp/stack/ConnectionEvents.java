@@ -30,28 +30,28 @@ final class ConnectionEvents implements TcpEvents {
 
     @Override
     public boolean mayAccept(TcpListener listener) {
-        ListeningLoop.Listening listening = (ListeningLoop.Listening) listener.attachment();
-        boolean mayAccept = listening.port().server() != listening.server() || listening.server().hasBacklogRoom();
+        ListeningLoop.ListenerAttachment attachment = (ListeningLoop.ListenerAttachment) listener.attachment();
+        boolean mayAccept = attachment.port().server() != attachment.server() || attachment.server().hasBacklogRoom();
         stack.counters().refusedByBacklog += mayAccept ? 0 : 1;
         return mayAccept;
     }
 
     @Override
     public void accepted(TcpListener listener, TcpConnection connection) {
-        ListeningLoop.Listening listening = (ListeningLoop.Listening) listener.attachment();
-        ConnectionAcceptor server = listening.server();
-        if (listening.port().server() != server || !retain(listening)) {
+        ListeningLoop.ListenerAttachment attachment = (ListeningLoop.ListenerAttachment) listener.attachment();
+        ConnectionAcceptor server = attachment.server();
+        if (attachment.port().server() != server || !retain(attachment)) {
             stack.counters().refusedByBacklog++;
             connection.abort();
             return;
         }
-        TcpTransport transport = new TcpTransport(stack, listening.port());
+        TcpTransport transport = new TcpTransport(stack, attachment.port());
         transport.connection(connection);
         transport.markConnected();
         transport.path(stack.network());
         transport.acceptor(server);
         connection.attachment(transport);
-        stack.counters().flows++;
+        stack.counters().openConnections++;
         stack.markReady(transport);
     }
 
@@ -59,12 +59,12 @@ final class ConnectionEvents implements TcpEvents {
      * Retains the port for the connection and reserves a place in the accept queue. Returns false, with nothing
      * retained, if either fails.
      */
-    private boolean retain(ListeningLoop.Listening listening) {
-        if (!listening.port().retain()) {
+    private boolean retain(ListeningLoop.ListenerAttachment attachment) {
+        if (!attachment.port().retain()) {
             return false;
         }
-        if (!listening.server().mayAccept()) {
-            listening.port().release(stack);
+        if (!attachment.server().reserveAcceptPlace()) {
+            attachment.port().release(stack);
             return false;
         }
         return true;
@@ -73,14 +73,14 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public void data(TcpConnection connection, Segment segment, int slice, int index, int length) {
         ByteBuf buffer = segment.buffers[slice];
-        boolean copied = stack.receiver().isCopied(buffer, length, connection.unreadPieces());
+        boolean copied = stack.receiver().shouldCopy(buffer, length, connection.unreadPieces());
         add(connection, copied ? stack.receiver().copy(buffer, index, length)
-                : ((ReceivedFrames) segment.frames).takePayload(slice, index, length));
+                : ((ReceivedFrames) segment.frames).retainedPayload(slice, index, length));
     }
 
     @Override
     public void data(TcpConnection connection, ByteBuf buffer, int index, int length) {
-        boolean copied = stack.receiver().isCopied(buffer, length, connection.unreadPieces());
+        boolean copied = stack.receiver().shouldCopy(buffer, length, connection.unreadPieces());
         add(connection, copied ? stack.receiver().copy(buffer, index, length) : buffer.retainedSlice(index, length));
     }
 
@@ -100,15 +100,15 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public void acked(TcpConnection connection, int bytes) {
         TcpTransport transport = (TcpTransport) connection.attachment();
-        transport.noteSoftError(null);
-        if (transport.noteAcked()) {
+        transport.recordSoftError(null);
+        if (transport.onSendProgress()) {
             stack.markReady(transport);
         }
     }
 
     @Override
     public void notSentLow(TcpConnection connection) {
-        if (connection.attachment() instanceof TcpTransport transport && transport.noteAcked()) {
+        if (connection.attachment() instanceof TcpTransport transport && transport.onSendProgress()) {
             stack.markReady(transport);
         }
     }
@@ -120,7 +120,7 @@ final class ConnectionEvents implements TcpEvents {
             // The connection was aborted before it had a transport.
             return;
         }
-        stack.counters().flows--;
+        stack.counters().openConnections--;
         if (MetricsExporters.HAS_FLIGHT_RECORDER) {
             ConnectionRecording.ended(stack, connection, reason);
         }
@@ -138,7 +138,7 @@ final class ConnectionEvents implements TcpEvents {
     public void softError(TcpConnection connection, IcmpErrorKind error) {
         stack.counters().softErrors++;
         if (connection.attachment() instanceof TcpTransport transport) {
-            transport.noteSoftError(error);
+            transport.recordSoftError(error);
         }
     }
 
@@ -165,7 +165,7 @@ final class ConnectionEvents implements TcpEvents {
             stack.counters().droppedMartians++;
             return true;
         }
-        return stack.crossLoopLookup().take(segment) || stack.handover().take(stack, segment);
+        return stack.crossLoopLookup().handleUnmatched(segment) || stack.handover().handleUnmatched(stack, segment);
     }
 
     @Override

@@ -10,77 +10,78 @@ import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
  * that opened it.
  */
 final class ConnectionLocation {
-    private static final AtomicReferenceFieldUpdater<ConnectionLocation, Place> PLACE =
-            AtomicReferenceFieldUpdater.newUpdater(ConnectionLocation.class, Place.class, "place");
+    private static final AtomicReferenceFieldUpdater<ConnectionLocation, Placement> PLACEMENT =
+            AtomicReferenceFieldUpdater.newUpdater(ConnectionLocation.class, Placement.class, "placement");
 
     private final TcpTransport transport;
     /** Stack that owns the flow rules of the connection. */
-    private final TcpStack home;
-    private volatile Place place;
+    private final TcpStack homeStack;
+    private volatile Placement placement;
     /** Further stacks that receive segments of the connection and forward them; null if there are none. */
-    private volatile Set<TcpStack> followers;
+    private volatile Set<TcpStack> forwarders;
 
-    ConnectionLocation(TcpTransport transport, TcpStack home) {
+    ConnectionLocation(TcpTransport transport, TcpStack homeStack) {
         this.transport = transport;
-        this.home = home;
-        place = home.here();
+        this.homeStack = homeStack;
+        placement = homeStack.placement();
     }
 
     /**
      * A consistent pair of owner and destination.
      *
-     * @param stack the stack that owns the connection; changes on the destination's loop when the connection arrives
-     * @param target the stack that the connection is moving to; equals {@code stack} if it is not moving
+     * @param owner the stack that owns the connection; changes on the destination's loop when the connection arrives
+     * @param target the stack that the connection is moving to; equals {@code owner} if it is not moving
      */
-    record Place(TcpStack stack, TcpStack target) {
+    record Placement(TcpStack owner, TcpStack target) {
     }
 
     TcpStack stack() {
-        return place.stack;
+        return placement.owner;
     }
 
     /** Returns the stack to forward segments to. It owns the connection, or forwards the segments in turn. */
     TcpStack target() {
-        return place.target;
+        return placement.target;
     }
 
     /** Sets the location of a connection that has ended together with its loop. */
     void setStack(TcpStack destination) {
-        place = destination.here();
+        placement = destination.placement();
     }
 
     /**
      * Moves the connection. Called on the loop that owns it.
      *
-     * @param live whether the connection is open
-     * @param arrived runs on the destination's loop and adopts the connection there
+     * @param open whether the connection is open
+     * @param onArrival runs on the destination's loop and adopts the connection there
      */
-    void moveTo(TcpStack destination, boolean live, Runnable arrived) {
-        Place before = place;
-        TcpStack from = before.stack;
+    void moveTo(TcpStack destination, boolean open, Runnable onArrival) {
+        Placement previous = placement;
+        TcpStack from = previous.owner;
         from.unmarkReady(transport);
-        if (live) {
-            from.moveOut(transport);
-            if (from != home) {
+        if (open) {
+            from.releaseConnection(transport);
+            if (from != homeStack) {
                 // Segments that the home stack has forwarded to this stack may still be queued.
-                addFollower(from);
+                addForwarder(from);
             }
         }
         destination.executeOrElse(() -> {
-            place = destination.here();
-            arrived.run();
+            placement = destination.placement();
+            onArrival.run();
         }, () -> {
-            // The destination loop has ended, and the channel with it. A new Place makes the compareAndSet below fail.
-            place = new Place(from, from);
-            if (live) {
-                from.moveIn(transport);
+            // The destination loop has ended, and the channel with it. A new Placement makes the compareAndSet below
+            // fail.
+            placement = new Placement(from, from);
+            if (open) {
+                from.adoptConnection(transport);
                 transport.connection().abort();
             }
         });
         // The move is published after the task is enqueued. If a segment reached the destination before the connection,
         // the destination would reset it. Until then this stack forwards the segments. The update fails if the
         // connection has already arrived.
-        PLACE.compareAndSet(this, before, new Place(from, destination));
+        PLACEMENT.compareAndSet(this, previous, new Placement(from, destination));
     }
 
     /** Runs a task on the loop that owns the connection. May be called on any thread. */
@@ -90,35 +91,35 @@ final class ConnectionLocation {
 
     /** Like {@link #onLoop(Runnable)}. If that loop has ended, {@code ended} runs when its stack has ended too. */
     void onLoop(Runnable task, Runnable ended) {
-        Place now = place;
-        if (!now.stack.isOnLoop()) {
-            passTo(now.stack, now, task, ended);
-        } else if (now.target != now.stack) {
+        Placement current = placement;
+        if (!current.owner.isOnLoop()) {
+            enqueueOn(current.owner, current, task, ended);
+        } else if (current.target != current.owner) {
             // The connection is moving: its arrival is already a task of the destination loop.
-            passTo(now.target, now, task, ended);
+            enqueueOn(current.target, current, task, ended);
         } else {
             task.run();
         }
     }
 
-    private void passTo(TcpStack stack, Place seen, Runnable task, Runnable ended) {
-        stack.executeOrElse(() -> onLoop(task, ended), () -> refused(stack, seen, task, ended));
+    private void enqueueOn(TcpStack stack, Placement observed, Runnable task, Runnable ended) {
+        stack.executeOrElse(() -> onLoop(task, ended), () -> onRejected(stack, observed, task, ended));
     }
 
     /**
      * Handles a loop that rejected a task because it has ended. The connection has ended with it, unless it moved
      * before or is still moving.
      */
-    private void refused(TcpStack by, Place seen, Runnable task, Runnable ended) {
-        Place now = place;
-        if (now != seen) {
+    private void onRejected(TcpStack by, Placement observed, Runnable task, Runnable ended) {
+        Placement current = placement;
+        if (current != observed) {
             onLoop(task, ended);
-        } else if (now.target != by) {
-            passTo(now.target, now, task, ended);
+        } else if (current.target != by) {
+            enqueueOn(current.target, current, task, ended);
         } else {
             // The last tasks of the loop may still move the connection away.
             by.whenReleased(() -> {
-                if (place == now) {
+                if (placement == current) {
                     ended.run();
                 } else {
                     onLoop(task, ended);
@@ -132,16 +133,16 @@ final class ConnectionLocation {
      * on its new loop instead. May be called on any thread.
      */
     void runOnOwner(Runnable change, Runnable late) {
-        Place asked = place;
-        if (asked.stack.isOnLoop()) {
-            runAt(asked, change, late);
+        Placement observed = placement;
+        if (observed.owner.isOnLoop()) {
+            runIfUnmoved(observed, change, late);
         } else {
-            asked.stack.executeOrElse(() -> runAt(asked, change, late), () -> onLoop(late));
+            observed.owner.executeOrElse(() -> runIfUnmoved(observed, change, late), () -> onLoop(late));
         }
     }
 
-    private void runAt(Place asked, Runnable change, Runnable late) {
-        if (place == asked && asked.target == asked.stack) {
+    private void runIfUnmoved(Placement observed, Runnable change, Runnable late) {
+        if (placement == observed && observed.target == observed.owner) {
             change.run();
         } else {
             onLoop(late);
@@ -149,31 +150,31 @@ final class ConnectionLocation {
     }
 
     /**
-     * Adds a stack other than {@link #home} that receives segments of the connection. It forwards them until the
+     * Adds a stack other than {@link #homeStack} that receives segments of the connection. It forwards them until the
      * connection ends.
      */
-    void addFollower(TcpStack follower) {
-        Set<TcpStack> all = new HashSet<>(followers == null ? Set.of() : followers);
-        all.add(follower);
-        followers = all;
+    void addForwarder(TcpStack forwarder) {
+        Set<TcpStack> all = new HashSet<>(forwarders == null ? Set.of() : forwarders);
+        all.add(forwarder);
+        forwarders = all;
     }
 
     /** Returns whether other stacks forward segments of the connection. May be called on any thread. */
-    boolean isFollowed() {
-        return followers != null;
+    boolean isForwarded() {
+        return forwarders != null;
     }
 
     /** Ends forwarding and releases the flow rules, because the connection has ended. */
     void end() {
-        Set<TcpStack> following = followers;
-        if (following != null) {
-            followers = null;
-            following.forEach(follower -> follower.execute(() -> follower.forget(transport)));
+        Set<TcpStack> oldForwarders = forwarders;
+        if (oldForwarders != null) {
+            forwarders = null;
+            oldForwarders.forEach(forwarder -> forwarder.execute(() -> forwarder.stopForwarding(transport)));
         }
-        if (home.isOnLoop()) {
-            home.transportEnded(transport);
+        if (homeStack.isOnLoop()) {
+            homeStack.transportEnded(transport);
         } else {
-            home.executeOrElse(() -> home.transportEnded(transport), () -> transport.port().release(null));
+            homeStack.executeOrElse(() -> homeStack.transportEnded(transport), () -> transport.port().release(null));
         }
     }
 }

@@ -20,7 +20,7 @@ final class ConnectionRecording {
             return;
         }
         TcpConnectionInfo info = connection.info();
-        event.device = stack.port().device().name();
+        event.device = stack.deviceQueue().device().name();
         event.local = local(connection);
         event.remote = remote(connection);
         event.reason = reason.name();
@@ -42,7 +42,7 @@ final class ConnectionRecording {
             return;
         }
         TcpConnectionInfo info = connection.info();
-        event.device = stack.port().device().name();
+        event.device = stack.deviceQueue().device().name();
         event.local = local(connection);
         event.remote = remote(connection);
         event.timeouts = info.unansweredTimeouts();

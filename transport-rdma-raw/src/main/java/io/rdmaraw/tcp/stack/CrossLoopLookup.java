@@ -26,7 +26,7 @@ final class CrossLoopLookup {
      * Period after a change in which a SYN may be a retransmission, and another loop may have answered the original.
      * Linux retransmits a SYN after one and after three seconds.
      */
-    private static final long OPENING_NANOS = TimeUnit.SECONDS.toNanos(4);
+    private static final long SYN_RETRY_NANOS = TimeUnit.SECONDS.toNanos(4);
 
     /** Period after a change in which the segments of all moved flows may arrive at once. */
     private static final long SETTLING_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -36,11 +36,11 @@ final class CrossLoopLookup {
     private final SegmentReceiver receiver;
     private final SharedDevice device;
     private final TcpStackStatistics counters;
-    private final LookupRateLimiter searches = new LookupRateLimiter();
-    /** Set while the engine processes the segment of a failed search; null otherwise. */
-    private Search failedSearch;
+    private final LookupRateLimiter rateLimiter = new LookupRateLimiter();
+    /** Set while the engine processes the segment of a failed lookup; null otherwise. */
+    private Lookup failedLookup;
     /** Set while the engine processes a segment that the device's hash did not assign to this loop. */
-    private boolean searchAlways;
+    private boolean forceLookup;
     /** Number of closed servers of this loop that shared a port and still have connections. */
     private int closedSharingServers;
 
@@ -49,32 +49,32 @@ final class CrossLoopLookup {
         this.engine = engine;
         this.receiver = receiver;
         this.counters = counters;
-        device = stack.port().device();
+        device = stack.deviceQueue().device();
     }
 
     /** A segment and the stacks to search. It is passed from loop to loop. */
-    private record Search(CrossLoopLookup origin, ByteBuf frame, boolean checksumVerified, boolean forListener,
+    private record Lookup(CrossLoopLookup origin, ByteBuf frame, boolean checksumVerified, boolean forListener,
             List<TcpStack> stacks) {
         /** Searches the stacks from an index on. Skips stacks with a loop that has ended. */
-        void ask(int index) {
+        void tryFrom(int index) {
             if (index == stacks.size()) {
-                origin.stack.executeOrElse(() -> origin.answer(this), frame::release);
+                origin.stack.executeOrElse(() -> origin.onNotFound(this), frame::release);
             } else if (stacks.get(index) == origin.stack) {
-                ask(index + 1);
+                tryFrom(index + 1);
             } else {
-                TcpStack asked = stacks.get(index);
-                asked.executeOrElse(() -> {
-                    if (!asked.crossLoopLookup().visit(this)) {
-                        ask(index + 1);
+                TcpStack candidate = stacks.get(index);
+                candidate.executeOrElse(() -> {
+                    if (!candidate.crossLoopLookup().processIfKnown(this)) {
+                        tryFrom(index + 1);
                     }
-                }, () -> ask(index + 1));
+                }, () -> tryFrom(index + 1));
             }
         }
     }
 
     /** Sets whether to search even though no flows have moved. */
-    void searchAlways(boolean always) {
-        searchAlways = always;
+    void forceLookup(boolean force) {
+        forceLookup = force;
     }
 
     /** Reports that a server with a shared port has closed. A call of {@link #sharingServerReleased} must follow. */
@@ -88,28 +88,29 @@ final class CrossLoopLookup {
     }
 
     /**
-     * Starts a search for the segment that the engine is processing. Returns false if this loop must answer the
+     * Starts a lookup for the segment that the engine is processing. Returns false if this loop must answer the
      * segment.
      */
-    boolean take(Segment segment) {
-        boolean opens = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
-        boolean forListener = opens
-                && (closedSharingServers > 0 || device.rssFlows().haveFlowsMovedWithin(OPENING_NANOS))
-                && !engine.listensTo(segment);
-        // If the failed search was for a connection only, a server of this loop may have closed during it. Then a
-        // second search looks for another server.
-        if (failedSearch != null && (failedSearch.forListener || !forListener)
-                || !forListener && !searchAlways && !device.rssFlows().haveFlowsMoved()) {
+    boolean handleUnmatched(Segment segment) {
+        boolean initialSyn = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
+        boolean forListener = initialSyn
+                && (closedSharingServers > 0 || device.rssFlows().haveFlowsMovedWithin(SYN_RETRY_NANOS))
+                && !engine.hasListener(segment);
+        // If the failed lookup was for a connection only, a server of this loop may have closed during it. Then a
+        // second lookup looks for another server.
+        if (failedLookup != null && (failedLookup.forListener || !forListener)
+                || !forListener && !forceLookup && !device.rssFlows().haveFlowsMoved()) {
             return false;
         }
         List<TcpStack> stacks = DeviceStacks.of(device);
-        if (stacks.size() < 2 || opens && !forListener && !device.rssFlows().haveFlowsMovedWithin(OPENING_NANOS)) {
+        if (stacks.size() < 2 || initialSyn && !forListener
+                && !device.rssFlows().haveFlowsMovedWithin(SYN_RETRY_NANOS)) {
             return false;
         }
-        // Long after a change, a flow that has been idle may still arrive at the wrong loop. Therefore searches never
+        // Long after a change, a flow that has been idle may still arrive at the wrong loop. Therefore lookups never
         // stop, but their rate is limited.
-        if (!searches.begin(device.rssFlows().haveFlowsMovedWithin(SETTLING_NANOS), System.nanoTime())) {
-            if (opens && !forListener) {
+        if (!rateLimiter.begin(device.rssFlows().haveFlowsMovedWithin(SETTLING_NANOS), System.nanoTime())) {
+            if (initialSyn && !forListener) {
                 // Accept the SYN here. It is probably not a retransmission, and a client retransmits a dropped SYN
                 // only after a second.
                 return false;
@@ -120,18 +121,18 @@ final class CrossLoopLookup {
         }
         counters.searchedSegments++;
         ReceivedFrames frames = (ReceivedFrames) segment.frames;
-        new Search(this, frames.take(), frames.isChecksumVerified(), forListener, stacks).ask(0);
+        new Lookup(this, frames.detachFrame(), frames.isChecksumVerified(), forListener, stacks).tryFrom(0);
         return true;
     }
 
     /** Processes a segment on this loop because no other stack knows its connection. */
-    private void answer(Search ended) {
-        searches.end();
-        failedSearch = ended;
+    private void onNotFound(Lookup lookup) {
+        rateLimiter.end();
+        failedLookup = lookup;
         try {
-            stack.receiveUnsteered(ended.frame, ended.checksumVerified);
+            stack.receiveUnsteered(lookup.frame, lookup.checksumVerified);
         } finally {
-            failedSearch = null;
+            failedLookup = null;
         }
     }
 
@@ -139,30 +140,30 @@ final class CrossLoopLookup {
      * Checks a segment for another loop. Returns true, and processes it, if its connection is here or it opens one
      * here.
      */
-    private boolean visit(Search search) {
-        Segment segment = receiver.parse(search.frame, search.checksumVerified);
+    private boolean processIfKnown(Lookup lookup) {
+        Segment segment = receiver.parse(lookup.frame, lookup.checksumVerified);
         // A connection that has left this loop may still be moving, and then no other loop knows it.
-        boolean known = segment != null && (engine.knows(segment) || receiver.forwards().find(segment) != null
-                || search.forListener && engine.listensTo(segment)
+        boolean known = segment != null && (engine.matches(segment) || receiver.forwardingTable().find(segment) != null
+                || lookup.forListener && engine.hasListener(segment)
                 && stack.network().isLocalUnicast(segment.destinationHigh, segment.destinationLow));
         TcpConnection connection = known ? engine.find(segment) : null;
         TcpTransport transport = connection == null ? null : (TcpTransport) connection.attachment();
         if (known) {
             if (transport != null) {
-                transport.location().addFollower(search.origin.stack);
+                transport.location().addForwarder(lookup.origin.stack);
             }
-            search.origin.stack.execute(() -> search.origin.found(transport));
-            stack.receiveUnsteered(search.frame, search.checksumVerified);
+            lookup.origin.stack.execute(() -> lookup.origin.onFound(transport));
+            stack.receiveUnsteered(lookup.frame, lookup.checksumVerified);
         }
         return known;
     }
 
-    /** Ends a search that found the connection. Later segments are forwarded directly. */
-    private void found(TcpTransport transportOrNull) {
-        searches.end();
+    /** Ends a lookup that found the connection. Later segments are forwarded directly. */
+    private void onFound(TcpTransport transportOrNull) {
+        rateLimiter.end();
         counters.foundSegments++;
         if (transportOrNull != null) {
-            receiver.forwards().follow(transportOrNull, stack);
+            receiver.forwardingTable().addOwnedElsewhere(transportOrNull, stack);
         }
     }
 }

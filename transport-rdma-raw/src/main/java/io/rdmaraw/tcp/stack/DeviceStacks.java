@@ -15,7 +15,7 @@ final class DeviceStacks {
     }
 
     static void add(TcpStack stack) {
-        BY_DEVICE.compute(stack.port().device(), (device, before) -> {
+        BY_DEVICE.compute(stack.deviceQueue().device(), (device, before) -> {
             List<TcpStack> stacks = new ArrayList<>(before == null ? List.of() : before);
             stacks.add(stack);
             return List.copyOf(stacks);
@@ -23,7 +23,7 @@ final class DeviceStacks {
     }
 
     static void remove(TcpStack stack) {
-        BY_DEVICE.computeIfPresent(stack.port().device(), (device, before) -> {
+        BY_DEVICE.computeIfPresent(stack.deviceQueue().device(), (device, before) -> {
             List<TcpStack> stacks = before.stream().filter(other -> other != stack).toList();
             return stacks.isEmpty() ? null : stacks;
         });

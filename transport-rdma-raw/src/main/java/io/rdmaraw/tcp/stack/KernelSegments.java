@@ -16,72 +16,72 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Dispatches segments that the kernel received: reassembled from fragments, or with extension headers removed. The
- * stacks of the device are searched one after the other for the connection. The search starts with the stack that the
+ * stacks of the device are searched one after the other for the connection. The lookup starts with the stack that the
  * device's hash would select; that stack also accepts new connections. A segment without a matching rule or connection
  * is dropped here, because the kernel processes it, too. Called on the thread that reads from the kernel.
  */
 final class KernelSegments {
     /** Segments can be 64 KiB long and are queued in separate memory until the loops take them. */
-    private static final int MAX_WAITING_BYTES = 1 << 20;
+    private static final int MAX_QUEUED_BYTES = 1 << 20;
     private final SharedDevice device;
     private final TcpStackStatistics counters;
-    private final AtomicInteger waitingBytes = new AtomicInteger();
+    private final AtomicInteger queuedBytes = new AtomicInteger();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
     private final Toeplitz hash;
 
     KernelSegments(TcpStack stack, TcpStackStatistics counters) {
         this.counters = counters;
-        device = stack.port().device();
+        device = stack.deviceQueue().device();
         hash = Toeplitz.standard(device.rssFlows().key());
     }
 
     /**
-     * A segment, the stacks to search, and the stack that answers it if none knows the connection. The search is passed
+     * A segment, the stacks to search, and the stack that answers it if none knows the connection. The lookup is passed
      * from loop to loop.
      */
-    private record Search(KernelSegments origin, ByteBuf frame, List<TcpStack> stacks, TcpStack chosenOrNull) {
-        void ask(int index) {
+    private record Lookup(KernelSegments origin, ByteBuf frame, List<TcpStack> stacks, TcpStack fallbackOrNull) {
+        void tryFrom(int index) {
             if (index == stacks.size()) {
-                if (chosenOrNull == null) {
+                if (fallbackOrNull == null) {
                     origin.drop(frame);
                 } else {
-                    chosenOrNull.executeOrElse(() -> {
-                        origin.leave(frame);
-                        chosenOrNull.receiveByKernel(frame);
+                    fallbackOrNull.executeOrElse(() -> {
+                        origin.subtractQueued(frame);
+                        fallbackOrNull.receiveFromKernel(frame);
                     }, () -> origin.drop(frame));
                 }
                 return;
             }
-            TcpStack asked = stacks.get(index);
-            asked.executeOrElse(() -> {
+            TcpStack candidate = stacks.get(index);
+            candidate.executeOrElse(() -> {
                 int lengthBytes = frame.readableBytes();
-                if (asked.receiveIfKnown(frame)) {
-                    origin.waitingBytes.addAndGet(-lengthBytes);
+                if (candidate.receiveIfKnown(frame)) {
+                    origin.queuedBytes.addAndGet(-lengthBytes);
                 } else {
-                    ask(index + 1);
+                    tryFrom(index + 1);
                 }
-            }, () -> ask(index + 1));
+            }, () -> tryFrom(index + 1));
         }
     }
 
     /** Dispatches a segment, given as a frame, and takes its reference. */
-    synchronized void take(ByteBuf frame) {
+    synchronized void dispatch(ByteBuf frame) {
         // With kernel-visible rules the kernel also receives complete segments that the device has already delivered.
-        take(frame, device.counters().kernelVisibleRules() == 0);
+        dispatch(frame, device.counters().kernelVisibleRules() == 0);
     }
 
     /** Dispatches a frame that another process has received and verified, and takes its reference. */
-    synchronized void takeWhole(ByteBuf frame) {
-        take(frame, true);
+    synchronized void dispatchVerified(ByteBuf frame) {
+        dispatch(frame, true);
     }
 
-    private void take(ByteBuf frame, boolean mayBeWanted) {
-        boolean wanted = mayBeWanted
+    private void dispatch(ByteBuf frame, boolean mayDispatch) {
+        boolean accepted = mayDispatch
                 && parser.parse(BufferAddress.of(frame), frame.readableBytes(), true, parsed) == ParseVerdict.TCP;
-        if (!wanted || waitingBytes.addAndGet(frame.readableBytes()) > MAX_WAITING_BYTES) {
-            if (wanted) {
-                waitingBytes.addAndGet(-frame.readableBytes());
+        if (!accepted || queuedBytes.addAndGet(frame.readableBytes()) > MAX_QUEUED_BYTES) {
+            if (accepted) {
+                queuedBytes.addAndGet(-frame.readableBytes());
             }
             counters.droppedKernelSegments.increment();
             frame.release();
@@ -89,17 +89,17 @@ final class KernelSegments {
         }
         counters.kernelSegments.increment();
         List<TcpStack> stacks = DeviceStacks.of(device);
-        TcpStack chosen = chosen();
+        TcpStack selected = selectedStack();
         // The selected stack may be about to end and thus be missing from the list.
-        if (chosen != null) {
+        if (selected != null) {
             stacks = new ArrayList<>(stacks);
-            stacks.remove(chosen);
-            stacks.addFirst(chosen);
+            stacks.remove(selected);
+            stacks.addFirst(selected);
         }
-        new Search(this, frame, stacks, chosen).ask(0);
+        new Lookup(this, frame, stacks, selected).tryFrom(0);
     }
 
-    private TcpStack chosen() {
+    private TcpStack selectedStack() {
         IpAddress source = IpAddress.sourceOf(parsed);
         IpAddress destination = IpAddress.destinationOf(parsed);
         int flow = source.isIpv4()
@@ -107,21 +107,21 @@ final class KernelSegments {
                 : hash.ipv6(source.high(), source.low(), destination.high(), destination.low(), parsed.sourcePort(),
                         parsed.destinationPort());
         for (Object owner : device.rssFlows().owners()) {
-            TcpStack chosen = owner instanceof ListeningPort port
-                    ? port.chosen(destination, parsed.destinationPort(), flow) : null;
-            if (chosen != null) {
-                return chosen;
+            TcpStack selected = owner instanceof ListeningPort port
+                    ? port.stackFor(destination, parsed.destinationPort(), flow) : null;
+            if (selected != null) {
+                return selected;
             }
         }
         return null;
     }
 
-    private void leave(ByteBuf frame) {
-        waitingBytes.addAndGet(-frame.readableBytes());
+    private void subtractQueued(ByteBuf frame) {
+        queuedBytes.addAndGet(-frame.readableBytes());
     }
 
     private void drop(ByteBuf frame) {
-        leave(frame);
+        subtractQueued(frame);
         counters.droppedKernelSegments.increment();
         frame.release();
     }

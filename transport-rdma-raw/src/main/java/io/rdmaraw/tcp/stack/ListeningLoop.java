@@ -23,43 +23,43 @@ import java.util.concurrent.RejectedExecutionException;
  */
 final class ListeningLoop {
     /** Attachment of the engine's listener. */
-    record Listening(ListeningPort port, ConnectionAcceptor server) {
+    record ListenerAttachment(ListeningPort port, ConnectionAcceptor server) {
     }
 
     private final ListeningPort port;
     private final TcpStack stack;
-    private final TcpFrameReceiver events;
+    private final TcpFrameReceiver eventReceiver;
     /** Joined rules, each with its receiver. */
-    private final Map<FlowSpec, TcpFrameReceiver> steered = new HashMap<>();
+    private final Map<FlowSpec, TcpFrameReceiver> receiverByRule = new HashMap<>();
     private final Runnable onHostChange;
     /** This loop's part of the port's binding; null if there is nothing to close. */
-    private TcpNetwork.Binding share;
+    private TcpNetwork.Binding loopBinding;
     private TcpListener listener;
     /** Set by the first call of {@link #join}. */
     private boolean joined;
     /** Set once the loop has joined its first rules. After that, a full device is no error. */
-    private boolean steers;
+    private boolean hasSteered;
     /** Set if the loop is leaving the port because it moves to other loops. The loop joins no more rules. */
     private volatile boolean leaving;
     /** Set if the loop has left the port because it has moved to other loops. */
     private volatile boolean left;
     /** Rules that the loop could not leave, because the device could not install a rule without it. */
-    private final Set<FlowSpec> kept = new HashSet<>();
+    private final Set<FlowSpec> remainingRules = new HashSet<>();
     /** Set if the event loop has ended. */
-    private volatile boolean gone;
+    private volatile boolean loopEnded;
     /** Completes when the loop has joined the current rules. */
-    private volatile CompletableFuture<Void> joining = new CompletableFuture<>();
+    private volatile CompletableFuture<Void> joinFuture = new CompletableFuture<>();
     /** Set if the server of this loop has closed and other servers share the port ({@code SO_REUSEPORT}). */
     private boolean forwardsToSharingServers;
     /** Set if the port has been released. */
-    private boolean ended;
-    private final Runnable whenReleased = this::gone;
-    private boolean watchesEnd;
+    private boolean portReleased;
+    private final Runnable releaseTask = this::onStackReleased;
+    private boolean releaseTaskAdded;
 
     ListeningLoop(ListeningPort port, TcpStack stack) {
         this.port = port;
         this.stack = stack;
-        events = new DeviceEventsReceiver();
+        eventReceiver = new DeviceEventsReceiver();
         onHostChange = port::applyHostChange;
     }
 
@@ -74,86 +74,86 @@ final class ListeningLoop {
 
     /** Returns whether new rules of the port must include this loop. May be called on any thread. */
     boolean isServing() {
-        return !leaving && !gone;
+        return !leaving && !loopEnded;
     }
 
     /** Returns a future that completes when the loop has joined the port. May be called on any thread. */
-    CompletableFuture<Void> joining() {
-        return joining;
+    CompletableFuture<Void> joinFuture() {
+        return joinFuture;
     }
 
-    /** Announces that the loop will join, or join again after it has left. Pass the result to {@link #beginJoining}. */
-    CompletableFuture<Void> willJoin() {
-        CompletableFuture<Void> begun = new CompletableFuture<>();
-        joining = begun;
-        return begun;
+    /** Announces that the loop will join, or join again after it has left. Pass the result to {@link #startJoining}. */
+    CompletableFuture<Void> announceJoin() {
+        CompletableFuture<Void> future = new CompletableFuture<>();
+        joinFuture = future;
+        return future;
     }
 
     /**
      * Makes the loop join the port. If it fails, the loop serves the rules that it has joined. May be called on any
      * thread.
      *
-     * @param begun completed when the loop has joined, or with the failure
+     * @param future completed when the loop has joined, or with the failure
      */
-    void beginJoining(CompletableFuture<Void> begun) {
+    void startJoining(CompletableFuture<Void> future) {
         stack.executeOrElse(() -> {
-            if (ended || stack.isOver()) {
-                gone |= stack.isOver();
-                begun.completeExceptionally(new IllegalStateException("the port was released, or the queue of the loop"
+            if (portReleased || stack.isClosed()) {
+                loopEnded |= stack.isClosed();
+                future.completeExceptionally(new IllegalStateException("the port was released, or the queue of the loop"
                         + " was closed"));
                 return;
             }
             leaving = false;
             left = false;
-            kept.clear();
+            remainingRules.clear();
             try {
                 join();
             } catch (RuntimeException e) {
-                begun.completeExceptionally(e);
+                future.completeExceptionally(e);
             }
             listen(port.server());
-            if (!watchesEnd) {
-                watchesEnd = true;
-                stack.whenReleased(whenReleased);
+            if (!releaseTaskAdded) {
+                releaseTaskAdded = true;
+                stack.whenReleased(releaseTask);
             }
-            begun.complete(null);
+            future.complete(null);
         }, () -> {
-            gone = true;
-            begun.completeExceptionally(new RejectedExecutionException("the event loop has ended"));
+            loopEnded = true;
+            future.completeExceptionally(new RejectedExecutionException("the event loop has ended"));
         });
     }
 
-    private void gone() {
-        gone = true;
+    private void onStackReleased() {
+        loopEnded = true;
         port.returnToOwnLoops();
     }
 
     void join() {
-        if (ended) {
+        if (portReleased) {
             return;
         }
         if (!joined) {
             joined = true;
-            share = stack.network().join(port.binding());
-            stack.port().attach(events, List.of());
+            loopBinding = stack.network().join(port.binding());
+            stack.deviceQueue().attach(eventReceiver, List.of());
             stack.network().addHostChangeListener(onHostChange);
             // Address changes before {@code follow} were not reported.
             port.applyHostChange();
         }
         steer();
-        steers = true;
+        hasSteered = true;
         if (!leaving) {
-            joining.complete(null);
+            joinFuture.complete(null);
         }
     }
 
     /** Joins the port if necessary and starts the listener. */
-    void serve(ConnectionAcceptor listening) {
+    void serve(ConnectionAcceptor acceptor) {
         // A loop that has already joined need not check its rules: the thread that replaces rules notifies all loops.
         if (!joined) {
             join();
         }
-        listen(listening);
+        listen(acceptor);
     }
 
     /**
@@ -165,27 +165,27 @@ final class ListeningLoop {
             return;
         }
         synchronized (port) {
-            List<FlowSpec> inForce = ended ? List.of() : port.inForce();
+            List<FlowSpec> installed = portReleased ? List.of() : port.installedRules();
             if (left) {
-                inForce = inForce.stream().filter(kept::contains).toList();
+                installed = installed.stream().filter(remainingRules::contains).toList();
             }
-            for (FlowSpec rule : List.copyOf(steered.keySet())) {
-                if (!inForce.contains(rule)) {
-                    stack.port().detach(steered.remove(rule));
+            for (FlowSpec rule : List.copyOf(receiverByRule.keySet())) {
+                if (!installed.contains(rule)) {
+                    stack.deviceQueue().detach(receiverByRule.remove(rule));
                 }
             }
             VerbsException cause = null;
-            for (FlowSpec rule : inForce) {
-                if (!leaving && !steered.containsKey(rule)) {
-                    cause = cause != null ? cause : trySteer(rule);
+            for (FlowSpec rule : installed) {
+                if (!leaving && !receiverByRule.containsKey(rule)) {
+                    cause = cause != null ? cause : tryJoin(rule);
                 }
             }
             if (cause != null) {
                 // The first join needs at least one rule. Otherwise opening the port fails.
-                if (steered.isEmpty() && !steers) {
+                if (receiverByRule.isEmpty() && !hasSteered) {
                     throw cause;
                 }
-                port.keepRules(steered.keySet(), cause);
+                port.recordJoinedRules(receiverByRule.keySet(), cause);
             }
         }
     }
@@ -196,17 +196,17 @@ final class ListeningLoop {
      *
      * @throws VerbsException for any other error
      */
-    private VerbsException trySteer(FlowSpec rule) {
-        TcpFrameReceiver made = new TcpFrameReceiver(stack);
+    private VerbsException tryJoin(FlowSpec rule) {
+        TcpFrameReceiver receiver = new TcpFrameReceiver(stack);
         try {
-            stack.port().attach(made, List.of(), List.of(rule), port.isReusePort() ? null : port);
+            stack.deviceQueue().attach(receiver, List.of(), List.of(rule), port.isReusePort() ? null : port);
         } catch (VerbsException e) {
             if (!port.isReusePort() || !isFull(e)) {
                 throw e;
             }
             return e;
         }
-        steered.put(rule, made);
+        receiverByRule.put(rule, receiver);
         return null;
     }
 
@@ -218,15 +218,15 @@ final class ListeningLoop {
     /**
      * Starts the listener, unless the port has another server by now.
      *
-     * @param listening the server, or null for none
+     * @param acceptor the server, or null for none
      */
-    void listen(ConnectionAcceptor listening) {
-        if (!ended && listening != null && listener == null && port.server() == listening) {
+    void listen(ConnectionAcceptor acceptor) {
+        if (!portReleased && acceptor != null && listener == null && port.server() == acceptor) {
             IpAddress local = port.binding().local();
             boolean any = local.isAny();
             listener = stack.engine().listen(any ? 0 : local.high(), any ? 0 : local.low(), port.binding().port(),
-                    listening.backlog(), new Listening(port, listening));
-            listening.applyOptions(listener);
+                    acceptor.backlog(), new ListenerAttachment(port, acceptor));
+            acceptor.applyOptions(listener);
         }
     }
 
@@ -243,7 +243,7 @@ final class ListeningLoop {
 
     /** Makes this loop forward SYNs for the port to the loops of other servers that share it. */
     void forwardToSharingServers() {
-        if (!ended && !forwardsToSharingServers) {
+        if (!portReleased && !forwardsToSharingServers) {
             forwardsToSharingServers = true;
             stack.crossLoopLookup().sharingServerClosed();
         }
@@ -259,16 +259,16 @@ final class ListeningLoop {
      */
     void leave() {
         synchronized (port) {
-            if (ended || !port.isServedWithout(this)) {
+            if (portReleased || !port.isServedWithout(this)) {
                 return;
             }
             // Also join the rules that another thread has just opened for this loop, so that it can leave them.
             steer();
             leaving = true;
         }
-        steered.forEach((rule, receiver) -> {
-            if (!stack.port().withdrawFromShared(receiver)) {
-                kept.add(rule);
+        receiverByRule.forEach((rule, receiver) -> {
+            if (!stack.deviceQueue().withdrawFromShared(receiver)) {
+                remainingRules.add(rule);
             }
         });
         // Frames already received still carry the flow tags of these rules. Process them before detaching.
@@ -279,18 +279,18 @@ final class ListeningLoop {
 
     /** Ends the membership, because the port is released. */
     void end() {
-        ended = true;
+        portReleased = true;
         stopListening();
         if (forwardsToSharingServers) {
             forwardsToSharingServers = false;
             stack.crossLoopLookup().sharingServerReleased();
         }
-        stack.cancelWhenReleased(whenReleased);
+        stack.cancelWhenReleased(releaseTask);
         stack.network().removeHostChangeListener(onHostChange);
-        stack.port().detach(events);
+        stack.deviceQueue().detach(eventReceiver);
         steer();
-        if (share != null) {
-            share.close();
+        if (loopBinding != null) {
+            loopBinding.close();
         }
     }
 
@@ -302,15 +302,15 @@ final class ListeningLoop {
 
         @Override
         public void queueEvent(QueueEvent event) {
-            ConnectionAcceptor listening = port.server();
+            ConnectionAcceptor acceptor = port.server();
             // Every loop of the device receives its events. All loops report a removal; only one reports a link change.
-            boolean tells = switch (event.kind()) {
+            boolean reports = switch (event.kind()) {
                 case DEVICE_REMOVED -> true;
                 case PORT_DOWN, PORT_UP -> port.isFirst(stack());
                 case RECOVERED, QUEUE_FAILED -> false;
             };
-            if (tells && listening != null) {
-                listening.queueEvent(event);
+            if (reports && acceptor != null) {
+                acceptor.queueEvent(event);
             }
         }
     }

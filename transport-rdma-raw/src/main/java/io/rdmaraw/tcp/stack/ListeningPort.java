@@ -38,9 +38,9 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** Copy on write, so that any thread may read it. */
     private volatile List<ListeningLoop> loops;
     /** The stacks of the server channel's own loops. They may have left the port to other loops. Guarded by this. */
-    private Set<TcpStack> own;
+    private Set<TcpStack> serverStacks;
     /** Number of calls of {@link #moveTo}. Guarded by this. */
-    private int moves;
+    private int moveCount;
     /** Counters of the first stack; refused rules are counted there. */
     private final TcpStackStatistics counters;
     private final RssFlows flows;
@@ -51,20 +51,20 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     private volatile boolean reusePort;
     /** Installed rules. The next field has the rules that the device had no room for. Guarded by this. */
     private List<FlowSpec> rules = List.of();
-    private List<FlowSpec> refused = List.of();
-    private boolean withdrawn;
+    private List<FlowSpec> rejectedRules = List.of();
+    private boolean rulesRemoved;
     /** Whether another process receives a copy of the port's frames. Guarded by this. */
-    private boolean copies;
+    private boolean sharesFrames;
     /** The server; null if only connections still use the port. */
     private volatile ConnectionAcceptor server;
 
     private ListeningPort(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor server) {
         super(binding);
         this.server = server;
-        flows = stacks.getFirst().port().device().rssFlows();
+        flows = stacks.getFirst().deviceQueue().device().rssFlows();
         // The rules of a closed server that shared the port remain installed until its last connection ends.
         reusePort = server.isReusePort() || binding.flows().stream().anyMatch(flows::isWithoutOwner);
-        own = Set.copyOf(stacks);
+        serverStacks = Set.copyOf(stacks);
         counters = stacks.getFirst().counters();
         loops = stacks.stream().map(stack -> new ListeningLoop(this, stack)).toList();
     }
@@ -77,11 +77,11 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public static ListeningPort open(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor server) {
         ListeningPort port = new ListeningPort(binding, stacks, server);
         try {
-            port.update(true);
-            port.updateLoops();
+            port.updateRules(true);
+            port.startServing();
         } catch (RuntimeException e) {
             port.server = null;
-            port.withdraw();
+            port.removeRules();
             binding.close();
             throw e;
         }
@@ -93,50 +93,50 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @param opening whether to throw an exception if the device rejects all rules
      */
-    private synchronized boolean update(boolean opening) {
-        List<FlowSpec> wanted = withdrawn ? List.of() : binding().flows();
-        if (wanted.size() == rules.size() + refused.size() && wanted.containsAll(rules)
-                && wanted.containsAll(refused)) {
+    private synchronized boolean updateRules(boolean opening) {
+        List<FlowSpec> wanted = rulesRemoved ? List.of() : binding().flows();
+        if (wanted.size() == rules.size() + rejectedRules.size() && wanted.containsAll(rules)
+                && wanted.containsAll(rejectedRules)) {
             return false;
         }
-        List<FlowSpec> gone = new ArrayList<>(rules);
-        gone.removeAll(wanted);
-        List<FlowSpec> kept = new ArrayList<>(rules);
-        kept.removeAll(gone);
-        List<FlowSpec> withoutRoom = new ArrayList<>();
+        List<FlowSpec> obsolete = new ArrayList<>(rules);
+        obsolete.removeAll(wanted);
+        List<FlowSpec> installed = new ArrayList<>(rules);
+        installed.removeAll(obsolete);
+        List<FlowSpec> rejected = new ArrayList<>();
         VerbsException cause = null;
         // The kernel must not answer a segment that the device delivers, so exclude it before the rules are installed.
         filterKernelSocket(wanted);
         // Remove old rules first: on a full device they make room for the new ones.
-        gone.forEach(rule -> flows.withdraw(onDevice(rule), this));
+        obsolete.forEach(rule -> flows.withdraw(asInstalled(rule), this));
         try {
             for (FlowSpec rule : wanted) {
-                VerbsException failure = kept.contains(rule) ? null : cause != null ? cause : tryOpen(rule);
+                VerbsException failure = installed.contains(rule) ? null : cause != null ? cause : tryOpen(rule);
                 if (failure != null) {
                     cause = failure;
-                    withoutRoom.add(rule);
-                } else if (!kept.contains(rule)) {
-                    kept.add(rule);
+                    rejected.add(rule);
+                } else if (!installed.contains(rule)) {
+                    installed.add(rule);
                 }
             }
         } finally {
-            rules = List.copyOf(kept);
-            if (!withoutRoom.isEmpty()) {
+            rules = List.copyOf(installed);
+            if (!rejected.isEmpty()) {
                 filterKernelSocket(rules);
             }
         }
         if (opening && cause != null && rules.isEmpty()) {
             throw cause;
         }
-        recordRejected(withoutRoom, cause);
+        recordRejected(rejected, cause);
         return true;
     }
 
-    private void filterKernelSocket(List<FlowSpec> taken) {
-        ConnectionAcceptor listening = server;
-        TcpNetwork.Steered steered = binding().steered(taken);
-        if (listening != null && steered != null) {
-            listening.filterKernelSocket(steered);
+    private void filterKernelSocket(List<FlowSpec> steeredRules) {
+        ConnectionAcceptor acceptor = server;
+        TcpNetwork.SteeredAddresses steered = binding().steered(steeredRules);
+        if (acceptor != null && steered != null) {
+            acceptor.filterKernelSocket(steered);
         }
     }
 
@@ -145,14 +145,14 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @param hash the hash of the segment's flow; see {@link RssFlows#chosen}
      */
-    synchronized TcpStack chosen(IpAddress destination, int destinationPort, int hash) {
+    synchronized TcpStack stackFor(IpAddress destination, int destinationPort, int hash) {
         if (destinationPort == binding().port()) {
             for (FlowSpec rule : rules) {
-                TcpNetwork.Steered steered = binding().steered(List.of(rule));
+                TcpNetwork.SteeredAddresses steered = binding().steered(List.of(rule));
                 if (steered != null && steered.addresses().contains(destination)) {
-                    FrameQueue queue = flows.chosen(onDevice(rule), hash);
+                    FrameQueue queue = flows.chosen(asInstalled(rule), hash);
                     return loops.stream().map(ListeningLoop::stack)
-                            .filter(stack -> stack.port().queue() == queue).findFirst().orElse(null);
+                            .filter(stack -> stack.deviceQueue().frameQueue() == queue).findFirst().orElse(null);
                 }
             }
         }
@@ -165,7 +165,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             return null;
         }
         try {
-            open(onDevice(rule));
+            open(asInstalled(rule));
             return null;
         } catch (VerbsException e) {
             if (!ListeningLoop.isFull(e)) {
@@ -176,22 +176,22 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     private void open(FlowSpec rule) {
-        flows.open(rule, serving().map(loop -> loop.stack().port().queue()).toList(), this);
+        flows.open(rule, servingLoops().map(loop -> loop.stack().deviceQueue().frameQueue()).toList(), this);
     }
 
     /** Returns the loops that receive frames for the port. */
-    private Stream<ListeningLoop> serving() {
+    private Stream<ListeningLoop> servingLoops() {
         return loops.stream().filter(ListeningLoop::isServing);
     }
 
     /** Returns the form in which one of {@link #rules} is installed on the device. */
-    private FlowSpec onDevice(FlowSpec rule) {
+    private FlowSpec asInstalled(FlowSpec rule) {
         // With a lower priority than the exclusive rule, so that a frame is delivered once while both are installed.
-        return copies ? rule.toBuilder().dontTrap().priority(FlowMatches.REST_PRIORITY).build() : rule;
+        return sharesFrames ? rule.toBuilder().dontTrap().priority(FlowMatches.REST_PRIORITY).build() : rule;
     }
 
-    synchronized List<FlowSpec> inForce() {
-        return rules.stream().map(this::onDevice).toList();
+    synchronized List<FlowSpec> installedRules() {
+        return rules.stream().map(this::asInstalled).toList();
     }
 
     /**
@@ -201,20 +201,20 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      * @throws VerbsException if the device rejects the new rules; the old ones remain installed then
      */
     public synchronized void share(boolean shared) {
-        if (copies == shared || withdrawn) {
+        if (sharesFrames == shared || rulesRemoved) {
             return;
         }
-        List<FlowSpec> before = inForce();
-        copies = shared;
+        List<FlowSpec> before = installedRules();
+        sharesFrames = shared;
         List<FlowSpec> opened = new ArrayList<>();
         try {
-            for (FlowSpec rule : inForce()) {
+            for (FlowSpec rule : installedRules()) {
                 open(rule);
                 opened.add(rule);
             }
         } catch (VerbsException e) {
             opened.forEach(rule -> flows.withdraw(rule, this));
-            copies = !shared;
+            sharesFrames = !shared;
             throw e;
         }
         before.forEach(rule -> flows.withdraw(rule, this));
@@ -225,19 +225,19 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         }));
     }
 
-    private void recordRejected(List<FlowSpec> withoutRoom, VerbsException cause) {
-        counters.unsteeredAddresses.add(withoutRoom.size() - refused.size());
-        refused = List.copyOf(withoutRoom);
+    private void recordRejected(List<FlowSpec> rejected, VerbsException cause) {
+        counters.unsteeredAddresses.add(rejected.size() - rejectedRules.size());
+        rejectedRules = List.copyOf(rejected);
         if (cause != null) {
             LOGGER.warn("port {}: the device has no room for the rules of {} addresses; the kernel or another loop"
-                    + " serves them: {}", binding().port(), refused.size(), cause.getMessage());
+                    + " serves them: {}", binding().port(), rejectedRules.size(), cause.getMessage());
         }
     }
 
     /** Adapts the rules to the host's addresses. Called on the loop that was notified first. */
     void applyHostChange() {
         try {
-            if (update(false)) {
+            if (updateRules(false)) {
                 loops.forEach(loop -> loop.stack().onLoop(loop::steer));
             }
         } catch (RuntimeException e) {
@@ -250,12 +250,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      * Records the rules that the loop was able to join. Used for {@code SO_REUSEPORT}, where the loop installs the
      * rules itself.
      */
-    synchronized void keepRules(Set<FlowSpec> steered, VerbsException cause) {
-        List<FlowSpec> withoutRoom = new ArrayList<>(rules);
-        withoutRoom.removeAll(steered);
+    synchronized void recordJoinedRules(Set<FlowSpec> steered, VerbsException cause) {
+        List<FlowSpec> rejected = new ArrayList<>(rules);
+        rejected.removeAll(steered);
         rules = List.copyOf(steered);
         filterKernelSocket(rules);
-        recordRejected(withoutRoom, cause);
+        recordRejected(rejected, cause);
     }
 
     boolean isReusePort() {
@@ -288,14 +288,14 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public void moveTo(List<TcpStack> stacks) {
         List<ListeningLoop> before;
         List<ListeningLoop> next = new ArrayList<>();
-        Map<ListeningLoop, CompletableFuture<Void>> coming = new LinkedHashMap<>();
-        int move;
+        Map<ListeningLoop, CompletableFuture<Void>> joiningLoops = new LinkedHashMap<>();
+        int moveNumber;
         synchronized (this) {
-            if (withdrawn) {
+            if (rulesRemoved) {
                 return;
             }
-            move = ++moves;
-            before = serving().toList();
+            moveNumber = ++moveCount;
+            before = servingLoops().toList();
             List<ListeningLoop> all = new ArrayList<>(loops);
             for (TcpStack stack : stacks) {
                 ListeningLoop loop = all.stream().filter(each -> each.stack() == stack).findFirst().orElse(null);
@@ -305,19 +305,19 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 }
                 next.add(loop);
                 if (!before.contains(loop)) {
-                    coming.put(loop, loop.willJoin());
+                    joiningLoops.put(loop, loop.announceJoin());
                 }
             }
             loops = List.copyOf(all);
         }
-        coming.forEach(ListeningLoop::beginJoining);
+        joiningLoops.forEach(ListeningLoop::startJoining);
         // Also wait for loops that a concurrent call has started to join. The last old loop must not leave earlier.
-        CompletableFuture.allOf(next.stream().map(ListeningLoop::joining).toArray(CompletableFuture[]::new))
+        CompletableFuture.allOf(next.stream().map(ListeningLoop::joinFuture).toArray(CompletableFuture[]::new))
                 .whenComplete((done, failure) -> {
                     if (failure != null) {
                         LOGGER.warn("port {}: not all loops of the child group can receive its segments; the previous"
                                 + " loops continue to receive and forward them", binding().port(), failure);
-                    } else if (isLatest(move)) {
+                    } else if (isLatest(moveNumber)) {
                         before.stream().filter(loop -> !next.contains(loop))
                                 .forEach(loop -> loop.stack().onLoop(loop::leave));
                     }
@@ -325,25 +325,25 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     /** Moves the port to the server channel's new loops, unless it was moved to the loops of another group. */
-    public void serveBy(List<TcpStack> joined) {
+    public void onServerMoved(List<TcpStack> newStacks) {
         boolean servedByOtherGroup;
         synchronized (this) {
-            List<TcpStack> serving = serving().map(ListeningLoop::stack).toList();
-            servedByOtherGroup = !serving.isEmpty() && serving.stream().noneMatch(own::contains);
-            own = Set.copyOf(joined);
+            List<TcpStack> serving = servingLoops().map(ListeningLoop::stack).toList();
+            servedByOtherGroup = !serving.isEmpty() && serving.stream().noneMatch(serverStacks::contains);
+            serverStacks = Set.copyOf(newStacks);
         }
         if (!servedByOtherGroup) {
-            moveTo(joined);
+            moveTo(newStacks);
         }
     }
 
-    private synchronized boolean isLatest(int move) {
-        return move == moves && !withdrawn;
+    private synchronized boolean isLatest(int moveNumber) {
+        return moveNumber == moveCount && !rulesRemoved;
     }
 
     /** Returns whether another loop serves the port too. */
     synchronized boolean isServedWithout(ListeningLoop loop) {
-        return serving().anyMatch(other -> other != loop);
+        return servingLoops().anyMatch(other -> other != loop);
     }
 
     /**
@@ -351,26 +351,26 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      * serve the port again.
      */
     void returnToOwnLoops() {
-        List<TcpStack> back;
+        List<TcpStack> ownStacks;
         synchronized (this) {
-            if (serving().findAny().isPresent()) {
+            if (servingLoops().findAny().isPresent()) {
                 return;
             }
-            back = List.copyOf(own);
+            ownStacks = List.copyOf(serverStacks);
         }
-        moveTo(back);
+        moveTo(ownStacks);
     }
 
-    private synchronized void closeRules() {
-        withdrawn = true;
-        inForce().forEach(rule -> flows.withdraw(rule, this));
+    private synchronized void withdrawRules() {
+        rulesRemoved = true;
+        installedRules().forEach(rule -> flows.withdraw(rule, this));
         rules = List.of();
         recordRejected(List.of(), null);
     }
 
     /** Returns whether the kernel receives copies of the segments that the device delivers. */
-    public boolean isSeenByKernel() {
-        return first().port().device().counters().kernelVisibleRules() > 0;
+    public boolean isVisibleToKernel() {
+        return first().deviceQueue().device().counters().kernelVisibleRules() > 0;
     }
 
     /**
@@ -379,7 +379,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      */
     public static ListeningPort find(TcpStack stack, List<FlowSpec> rules) {
         for (FlowSpec rule : rules) {
-            if (stack.port().device().rssFlows().ownerOf(rule) instanceof ListeningPort port) {
+            if (stack.deviceQueue().device().rssFlows().ownerOf(rule) instanceof ListeningPort port) {
                 return port;
             }
         }
@@ -394,13 +394,13 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      */
     public boolean forwardToSharingServers() {
         synchronized (this) {
-            if (server != null || copies || withdrawn) {
+            if (server != null || sharesFrames || rulesRemoved) {
                 return false;
             }
             reusePort = true;
             rules.forEach(rule -> flows.removeOwner(rule, this));
         }
-        loops.forEach(loop -> loop.stack().beforeFrames(loop::forwardToSharingServers));
+        loops.forEach(loop -> loop.stack().executeBeforeFrames(loop::forwardToSharingServers));
         return true;
     }
 
@@ -408,15 +408,15 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public boolean reopen(List<TcpStack> stacks, ConnectionAcceptor next) {
         Set<TcpStack> wanted = Set.copyOf(stacks);
         synchronized (this) {
-            Set<TcpStack> serving = serving().map(ListeningLoop::stack).collect(Collectors.toSet());
+            Set<TcpStack> serving = servingLoops().map(ListeningLoop::stack).collect(Collectors.toSet());
             // If the port was moved to other loops, the server channel's own loop does not serve it. A server without
             // SO_REUSEPORT may then be on any loop.
-            boolean same = wanted.equals(own) || wanted.equals(serving)
-                    || !next.isReusePort() && !serving.isEmpty() && serving.stream().noneMatch(own::contains);
+            boolean same = wanted.equals(serverStacks) || wanted.equals(serving)
+                    || !next.isReusePort() && !serving.isEmpty() && serving.stream().noneMatch(serverStacks::contains);
             if (server != null || !same || !retain()) {
                 return false;
             }
-            own = wanted;
+            serverStacks = wanted;
             server = next;
         }
         try {
@@ -424,7 +424,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             synchronized (this) {
                 filterKernelSocket(rules);
             }
-            updateLoops();
+            startServing();
         } catch (RuntimeException e) {
             stopListening();
             throw e;
@@ -454,7 +454,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         }
         // A connection that opens during the count is counted twice, and none is missed.
         return CompletableFuture.allOf(counted.toArray(CompletableFuture[]::new))
-                .thenApply(done -> halfOpen.get() + users() - (server != null ? 1 : 0));
+                .thenApply(done -> halfOpen.get() + userCount() - (server != null ? 1 : 0));
     }
 
     /**
@@ -462,25 +462,25 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @throws VerbsException if the caller serves the port on its own loop, and that loop cannot join any of the rules
      */
-    private void updateLoops() {
-        ConnectionAcceptor listening = server;
+    private void startServing() {
+        ConnectionAcceptor acceptor = server;
         for (ListeningLoop loop : loops) {
             if (loop.stack().isOnLoop()) {
                 // Run pending tasks first: another thread may have just stopped the previous server.
-                loop.stack().catchUp();
-                loop.serve(listening);
+                loop.stack().runPriorityTasks();
+                loop.serve(acceptor);
             } else {
-                loop.stack().beforeFrames(() -> loop.serve(listening));
+                loop.stack().executeBeforeFrames(() -> loop.serve(acceptor));
             }
         }
     }
 
     @Override
-    public void joinBy(DeviceQueue port) {
+    public void joinRule(DeviceQueue deviceQueue) {
         for (ListeningLoop loop : loops) {
-            if (loop.stack().port() == port && !loop.hasLeft()) {
+            if (loop.stack().deviceQueue() == deviceQueue && !loop.hasLeft()) {
                 // Run pending tasks first: they stop the listener of a previous server.
-                loop.stack().catchUp();
+                loop.stack().runPriorityTasks();
                 loop.join();
                 loop.listen(server);
             }
@@ -492,18 +492,18 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         synchronized (this) {
             // Within the lock, so that the tasks of a new server are enqueued after these.
             server = null;
-            loops.forEach(loop -> loop.stack().beforeFrames(loop::stopListening));
+            loops.forEach(loop -> loop.stack().executeBeforeFrames(loop::stopListening));
         }
         binding().setListening(false);
-        loops.forEach(loop -> loop.stack().catchUp());
+        loops.forEach(loop -> loop.stack().runPriorityTasks());
         TcpStack first = loops.stream().map(ListeningLoop::stack).filter(TcpStack::isOnLoop).findFirst()
                 .orElse(first());
         first.executeOrElse(() -> release(first), () -> release(null));
     }
 
     @Override
-    void withdraw() {
-        closeRules();
+    void removeRules() {
+        withdrawRules();
         for (ListeningLoop loop : loops) {
             loop.stack().onLoop(loop::end);
         }

@@ -23,9 +23,9 @@ public final class PortHandover {
         /** The successor before it serves. The predecessor answers all segments. */
         WAITING,
         /** The successor after it has begun to accept connections, while the predecessor still has open ones. */
-        BESIDE,
+        SERVING,
         /** The predecessor after it has stopped accepting connections. It forwards unmatched segments. */
-        PASSING_ON,
+        FORWARDING,
         /** The predecessor at the end. It serves only its open connections. */
         DRAINING
     }
@@ -35,8 +35,8 @@ public final class PortHandover {
      *
      * @param local the local address, which may be a wildcard
      */
-    public record Shared(IpAddress local, int port) {
-        boolean isFor(Segment segment) {
+    public record SharedPort(IpAddress local, int port) {
+        boolean matches(Segment segment) {
             return port == segment.destinationPort && (local.isAny()
                     || local.high() == segment.destinationHigh && local.low() == segment.destinationLow);
         }
@@ -44,9 +44,9 @@ public final class PortHandover {
 
     private volatile Role role = Role.ALONE;
     /** Never modified, only replaced. */
-    private volatile Shared[] ports = {};
+    private volatile SharedPort[] ports = {};
     /** Forwards a frame and returns whether there was room for it. The caller retains ownership of the frame. */
-    private volatile BiPredicate<TcpStack, ByteBuf> successor = (stack, frame) -> false;
+    private volatile BiPredicate<TcpStack, ByteBuf> forwarder = (stack, frame) -> false;
 
     /** Returns the role of this process. */
     public Role role() {
@@ -54,15 +54,15 @@ public final class PortHandover {
     }
 
     /** Sets the shared ports and the role. */
-    public void begin(Collection<Shared> shared, Role first) {
-        ports = shared.toArray(Shared[]::new);
-        role = first;
+    public void begin(Collection<SharedPort> shared, Role initialRole) {
+        ports = shared.toArray(SharedPort[]::new);
+        role = initialRole;
     }
 
-    /** Like {@link #begin} with the role {@link Role#PASSING_ON}. Unmatched segments are forwarded to {@code to}. */
-    public void passOn(Collection<Shared> shared, BiPredicate<TcpStack, ByteBuf> to) {
-        successor = to;
-        begin(shared, Role.PASSING_ON);
+    /** Like {@link #begin} with the role {@link Role#FORWARDING}. Unmatched segments are forwarded to {@code to}. */
+    public void startForwarding(Collection<SharedPort> shared, BiPredicate<TcpStack, ByteBuf> to) {
+        forwarder = to;
+        begin(shared, Role.FORWARDING);
     }
 
     /** Sets the role. The ports remain. */
@@ -74,7 +74,7 @@ public final class PortHandover {
      * Makes the stacks process all frames that the device has received so far, in the present role. When the returned
      * future completes, all stacks have seen the role that was set before this call.
      */
-    public static CompletableFuture<Void> settle(Collection<TcpStack> stacks) {
+    public static CompletableFuture<Void> processReceived(Collection<TcpStack> stacks) {
         List<CompletableFuture<Void>> done = stacks.stream().map(stack -> {
             CompletableFuture<Void> one = new CompletableFuture<>();
             stack.executeOrElse(() -> {
@@ -90,8 +90,8 @@ public final class PortHandover {
     }
 
     boolean isShared(Segment segment) {
-        for (Shared port : ports) {
-            if (port.isFor(segment)) {
+        for (SharedPort port : ports) {
+            if (port.matches(segment)) {
                 return true;
             }
         }
@@ -102,27 +102,27 @@ public final class PortHandover {
      * Handles a segment that matches no connection. Returns false if the stack must handle it. Called on the stack's
      * loop.
      */
-    boolean take(TcpStack stack, Segment segment) {
+    boolean handleUnmatched(TcpStack stack, Segment segment) {
         Role now = role;
-        if (now == Role.ALONE || now == Role.BESIDE || !isShared(segment)) {
+        if (now == Role.ALONE || now == Role.SERVING || !isShared(segment)) {
             return false;
         }
         ReceivedFrames received = (ReceivedFrames) segment.frames;
-        int passed = now == Role.PASSING_ON ? passOn(stack, received) : 0;
-        stack.counters().handedOverSegments += passed;
-        stack.counters().droppedForOtherProcess += received.count() - passed;
+        int forwarded = now == Role.FORWARDING ? forward(stack, received) : 0;
+        stack.counters().handedOverSegments += forwarded;
+        stack.counters().droppedForOtherProcess += received.count() - forwarded;
         return true;
     }
 
     /**
      * Forwards the frames that the engine has merged into one segment. Returns the number of frames there was room for.
      */
-    int passOn(TcpStack stack, ReceivedFrames received) {
-        int passed = 0;
+    int forward(TcpStack stack, ReceivedFrames received) {
+        int forwarded = 0;
         for (int i = 0; i < received.count(); i++) {
-            passed += successor.test(stack, received.frame(i)) ? 1 : 0;
+            forwarded += forwarder.test(stack, received.frame(i)) ? 1 : 0;
         }
-        return passed;
+        return forwarded;
     }
 
     /** Returns whether an unmatched segment may be answered with a reset. Called on the stack's loop. */

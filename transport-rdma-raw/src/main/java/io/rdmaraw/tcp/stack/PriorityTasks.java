@@ -17,26 +17,26 @@ final class PriorityTasks {
 
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     /** Set if there may be tasks. The loop reads this flag once for each run of frames. */
-    private volatile boolean some;
+    private volatile boolean pending;
 
     /** Adds a task. May be called on any thread. */
     void add(Runnable task) {
         tasks.add(task);
-        some = true;
+        pending = true;
     }
 
     /**
      * Runs the pending tasks in order. Called on the loop. If a task calls this method, it runs the tasks behind it.
      */
     void run() {
-        if (some) {
+        if (pending) {
             runAll();
         }
     }
 
     private void runAll() {
         // Cleared before the first poll: a task added concurrently either runs now or sets the flag again.
-        some = false;
+        pending = false;
         Runnable task;
         while ((task = tasks.poll()) != null) {
             try {

@@ -6,7 +6,7 @@ import java.util.Arrays;
 final class ReadyTransports {
     private TcpTransport[] ready = new TcpTransport[16];
     private int count;
-    private int next;
+    private int nextIndex;
     private boolean delivering;
 
     boolean isEmpty() {
@@ -15,7 +15,7 @@ final class ReadyTransports {
 
     /** Returns whether a delivery is in progress and more transports wait behind the present one. */
     boolean hasMore() {
-        return delivering && next < count;
+        return delivering && nextIndex < count;
     }
 
     /** Adds a transport, unless it is already queued. */
@@ -34,8 +34,8 @@ final class ReadyTransports {
         if (!transport.isReady()) {
             return;
         }
-        transport.markNotified();
-        for (int i = delivering ? next : 0; i < count; i++) {
+        transport.unmarkReady();
+        for (int i = delivering ? nextIndex : 0; i < count; i++) {
             if (ready[i] == transport) {
                 ready[i] = null;
             }
@@ -52,26 +52,26 @@ final class ReadyTransports {
             return 0;
         }
         delivering = true;
-        next = 0;
-        int told = 0;
+        nextIndex = 0;
+        int delivered = 0;
         int end = count;
         try {
-            while (next < end) {
-                TcpTransport transport = ready[next];
-                ready[next++] = null;
+            while (nextIndex < end) {
+                TcpTransport transport = ready[nextIndex];
+                ready[nextIndex++] = null;
                 if (transport != null) {
-                    told++;
+                    delivered++;
                     transport.deliver();
                 }
             }
-            return told;
+            return delivered;
         } finally {
-            if (next < count) {
+            if (nextIndex < count) {
                 // After an exception the remaining transports stay queued.
-                System.arraycopy(ready, next, ready, 0, count - next);
-                Arrays.fill(ready, count - next, count, null);
+                System.arraycopy(ready, nextIndex, ready, 0, count - nextIndex);
+                Arrays.fill(ready, count - nextIndex, count, null);
             }
-            count -= next;
+            count -= nextIndex;
             delivering = false;
         }
     }

@@ -47,17 +47,17 @@ final class ReceivedFrames {
     }
 
     /** Transfers the reference of a single frame to the caller. */
-    ByteBuf take() {
-        ByteBuf taken = frames[0];
+    ByteBuf detachFrame() {
+        ByteBuf frame = frames[0];
         frames[0] = null;
-        return taken;
+        return frame;
     }
 
     /**
      * Returns payload of one frame as a buffer with its own reference. If the frame has no other user, its reference is
      * transferred instead.
      */
-    ByteBuf takePayload(int slice, int index, int length) {
+    ByteBuf retainedPayload(int slice, int index, int length) {
         ByteBuf frame = frames[slice];
         if (frame instanceof FrameBuf slot && slot.refCnt() == 1) {
             frames[slice] = null;

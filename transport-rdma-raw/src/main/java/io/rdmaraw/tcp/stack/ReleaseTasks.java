@@ -5,14 +5,14 @@ import java.util.List;
 
 /** Tasks that run when a stack has released all its connections. Thread-safe. */
 final class ReleaseTasks {
-    private final List<Runnable> waiting = new ArrayList<>(0);
-    private boolean begun;
+    private final List<Runnable> pending = new ArrayList<>(0);
+    private boolean released;
 
     /** Runs a task at once if {@link #begin()} has been called. Otherwise {@code begin()} runs it. */
     void add(Runnable task) {
-        synchronized (waiting) {
-            if (!begun) {
-                waiting.add(task);
+        synchronized (pending) {
+            if (!released) {
+                pending.add(task);
                 return;
             }
         }
@@ -21,18 +21,18 @@ final class ReleaseTasks {
 
     /** Removes a task that has not run yet. Has no effect if it has. */
     void remove(Runnable task) {
-        synchronized (waiting) {
-            waiting.remove(task);
+        synchronized (pending) {
+            pending.remove(task);
         }
     }
 
     /** Runs the waiting tasks on the calling thread. Later tasks run as soon as they are added. */
     void begin() {
         List<Runnable> tasks;
-        synchronized (waiting) {
-            begun = true;
-            tasks = List.copyOf(waiting);
-            waiting.clear();
+        synchronized (pending) {
+            released = true;
+            tasks = List.copyOf(pending);
+            pending.clear();
         }
         tasks.forEach(Runnable::run);
     }

@@ -32,7 +32,7 @@ final class SegmentReceiver {
     private final SlotPool slots;
     private final TcpStackStatistics counters;
     private final TcpNetwork network;
-    private final MigratedConnections forwards = new MigratedConnections();
+    private final ForwardingTable forwardingTable = new ForwardingTable();
     /**
      * Maximum length of an untagged frame. Frames from a sender on the same host can be longer: they hold several
      * segments.
@@ -45,27 +45,27 @@ final class SegmentReceiver {
     private boolean inBurst;
     private long burstNanos;
     private final ReceivedFrames frames = new ReceivedFrames();
-    private final GroAggregator run = new GroAggregator();
+    private final GroAggregator gro = new GroAggregator();
     private SegmentTap tap;
 
     /**
      * @param mtuBytes the MTU of the device
-     * @param verdicts counters of the parser
+     * @param parseCounters counters of the parser
      * @param origin the origin of the frames
      */
     SegmentReceiver(TcpEngine engine, SlotPool slots, int mtuBytes, TcpStackStatistics counters,
-                    ParseCounters verdicts, TcpNetwork network, FrameOrigin origin) {
+                    ParseCounters parseCounters, TcpNetwork network, FrameOrigin origin) {
         maxFrameBytes = FrameLength.untagged(mtuBytes);
         this.engine = engine;
         this.slots = slots;
         this.counters = counters;
         this.network = network;
-        parser = new FrameParser(verdicts, origin);
+        parser = new FrameParser(parseCounters, origin);
     }
 
     /** Returns the connections with segments that arrive here although other loops own them. */
-    MigratedConnections forwards() {
-        return forwards;
+    ForwardingTable forwardingTable() {
+        return forwardingTable;
     }
 
     /** Returns whether a burst is being received. */
@@ -92,12 +92,12 @@ final class SegmentReceiver {
         beginBurst();
         int next = from;
         while (next < end) {
-            boolean mayGoOn = next + 1 < end && burst.checksumVerified(next) && burst.slotAddress(next) != 0;
+            boolean mayMerge = next + 1 < end && burst.checksumVerified(next) && burst.slotAddress(next) != 0;
             frames.begin(burst.takeFrame(next), burst.checksumVerified(next));
             next++;
             try {
                 if (parse(frames.first())) {
-                    next = mayGoOn && run.begin(parsed) ? takeContinuations(burst, next, end) : next;
+                    next = mayMerge && gro.begin(parsed) ? mergeContinuations(burst, next, end) : next;
                     process();
                 }
             } finally {
@@ -126,7 +126,7 @@ final class SegmentReceiver {
         }
         headers.read(parsed, in);
         in.peerMac = EthernetHeader.source(parsed.frameAddress());
-        if (in.has(TcpFlags.SYN) && isOfNoPeer()) {
+        if (in.has(TcpFlags.SYN) && hasMartianAddress()) {
             counters.droppedMartians++;
             return false;
         }
@@ -146,30 +146,30 @@ final class SegmentReceiver {
      * Merges frames that continue the present segment, if this loop owns the connection (GRO). The engine then
      * processes them as one segment. Returns the index behind the last merged frame.
      */
-    private int takeContinuations(ReceiveBurst burst, int from, int end) {
+    private int mergeContinuations(ReceiveBurst burst, int from, int end) {
         int next = from;
         while (next < end && in.sliceCount < Segment.MAX_SLICES && burst.checksumVerified(next)) {
             long address = burst.slotAddress(next);
-            if (address == 0 || next == from && !isOfConnectionHere()) {
+            if (address == 0 || next == from && !isConnectionHere()) {
                 break;
             }
-            int payloadBytes = parser.parseContinuation(run, address, burst.lengthBytes(next));
+            int payloadBytes = parser.parseContinuation(gro, address, burst.lengthBytes(next));
             if (payloadBytes == 0) {
                 break;
             }
             ByteBuf frame = burst.takeFrame(next++);
             frames.add(frame);
-            in.addSlice(frame, frame.readerIndex() + run.headerBytes(), payloadBytes);
+            in.addSlice(frame, frame.readerIndex() + gro.headerBytes(), payloadBytes);
         }
         if (next > from) {
-            in.segmentSize = Math.min(run.segmentBytes(), maxPayloadBytes());
-            in.flags |= run.isPushed() ? TcpFlags.PSH : 0;
+            in.segmentSize = Math.min(gro.segmentBytes(), maxPayloadBytes());
+            in.flags |= gro.hasPush() ? TcpFlags.PSH : 0;
         }
         return next;
     }
 
-    private boolean isOfConnectionHere() {
-        return forwards.isEmpty() && engine.find(in) != null;
+    private boolean isConnectionHere() {
+        return forwardingTable.isEmpty() && engine.find(in) != null;
     }
 
     /**
@@ -185,10 +185,10 @@ final class SegmentReceiver {
         if (tap != null) {
             tap.segment(in);
         }
-        TcpTransport elsewhere = forwards.isEmpty() ? null : forwards.find(in);
-        if (elsewhere != null) {
+        TcpTransport forwarded = forwardingTable.isEmpty() ? null : forwardingTable.find(in);
+        if (forwarded != null) {
             counters.forwardedSegments++;
-            forwards.pass(elsewhere, frames.take(), frames.isChecksumVerified());
+            forwardingTable.enqueue(forwarded, frames.detachFrame(), frames.isChecksumVerified());
         } else {
             in.frames = frames;
             engine.onSegment(in, burstNanos);
@@ -201,7 +201,7 @@ final class SegmentReceiver {
      * (MUST-57, MUST-63) require that connections are between two hosts. The parser rejects multicast groups and
      * 255.255.255.255. The network knows the broadcast addresses of subnets and this host's own addresses.
      */
-    private boolean isOfNoPeer() {
+    private boolean hasMartianAddress() {
         return network.isMartianSource(parsed.sourceHigh(), parsed.sourceLow())
                 || parsed.ipVersion() == 4 && network.isBroadcast(parsed.destinationIpv4());
     }
@@ -222,8 +222,8 @@ final class SegmentReceiver {
     /** Ends the burst of one poll. */
     void endBurst() {
         inBurst = false;
-        if (!forwards.isEmpty()) {
-            counters.droppedForwards += forwards.send();
+        if (!forwardingTable.isEmpty()) {
+            counters.droppedForwards += forwardingTable.flush();
         }
     }
 
@@ -237,7 +237,7 @@ final class SegmentReceiver {
      *
      * @param unreadPieces number of pieces that the connection's user has not read yet
      */
-    boolean isCopied(ByteBuf buffer, int length, int unreadPieces) {
+    boolean shouldCopy(ByteBuf buffer, int length, int unreadPieces) {
         return (length < COPY_BREAK_BYTES || length < buffer.capacity() / 2)
                 && (unreadPieces > MAX_SLOTS_OF_SMALL_PAYLOADS || slots.isReceiveMemoryLow());
     }

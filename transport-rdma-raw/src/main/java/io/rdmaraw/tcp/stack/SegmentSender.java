@@ -25,27 +25,28 @@ final class SegmentSender {
     private static final long SLOT_RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final TcpStack stack;
-    private final DeviceQueue port;
+    private final DeviceQueue deviceQueue;
     private final TcpNetwork network;
     private final TcpEngine engine;
-    private final TcpFrameBuilder writer;
+    private final TcpFrameBuilder frameBuilder;
     private final EventLoop loop;
     private final Segment out = new Segment();
     private SegmentTap tap;
 
-    SegmentSender(TcpStack stack, DeviceQueue port, TcpNetwork network, TcpEngine engine, TcpFrameBuilder writer,
+    SegmentSender(TcpStack stack, DeviceQueue deviceQueue, TcpNetwork network, TcpEngine engine,
+            TcpFrameBuilder frameBuilder,
                   EventLoop loop) {
         this.stack = stack;
-        this.port = port;
+        this.deviceQueue = deviceQueue;
         this.network = network;
         this.engine = engine;
-        this.writer = writer;
+        this.frameBuilder = frameBuilder;
         this.loop = loop;
     }
 
     /** Returns when to retry if there is no room; {@link Long#MAX_VALUE} if a completion will report room. */
     long retryNanos() {
-        return port.queue().inFlight() > 0 ? Long.MAX_VALUE : System.nanoTime() + SLOT_RETRY_NANOS;
+        return deviceQueue.frameQueue().inFlight() > 0 ? Long.MAX_VALUE : System.nanoTime() + SLOT_RETRY_NANOS;
     }
 
     /**
@@ -57,9 +58,9 @@ final class SegmentSender {
      */
     boolean send(long now, boolean deliveredOnly) {
         while (hasRoomForSegment()) {
-            engine.limitSegmentation(writer.segmentedRoomBytes());
+            engine.limitSegmentation(frameBuilder.segmentedRoomBytes());
             if (deliveredOnly && isNextUndelivered() || !engine.pollSegment(now, out)) {
-                port.queue().post();
+                deviceQueue.frameQueue().post();
                 return true;
             }
             try {
@@ -77,11 +78,11 @@ final class SegmentSender {
     }
 
     private boolean hasRoomForSegment() {
-        if (writer.hasRoom()) {
+        if (frameBuilder.hasRoom()) {
             return true;
         }
-        port.queue().post();
-        return writer.hasRoom() || port.queue().reclaim() > 0 && writer.hasRoom();
+        deviceQueue.frameQueue().post();
+        return frameBuilder.hasRoom() || deviceQueue.frameQueue().reclaim() > 0 && frameBuilder.hasRoom();
     }
 
     boolean isTapped() {
@@ -116,7 +117,7 @@ final class SegmentSender {
             return;
         }
         path.touch();
-        writer.write(out, path.sourceMac(), path.targetMac());
+        frameBuilder.write(out, path.sourceMac(), path.targetMac());
     }
 
     private void drop(TcpPath pathOrNull) {
@@ -125,7 +126,7 @@ final class SegmentSender {
         counters.droppedLookupLimited += pathOrNull == TcpPath.LOOKUP_LIMITED ? 1 : 0;
         counters.droppedOtherLink += pathOrNull == TcpPath.OTHER_LINK ? 1 : 0;
         SegmentOwner owner = out.connection();
-        out.transmitted();
+        out.releasePayload();
         if (owner != null) {
             engine.onUnanswerable((TcpConnection) owner);
         }
@@ -135,13 +136,13 @@ final class SegmentSender {
      * Ends a connection because the user has released a buffer that the engine was about to send: once too often, or on
      * another thread.
      */
-    private void onDataReleased(IllegalReferenceCountException why) {
+    private void onDataReleased(IllegalReferenceCountException cause) {
         SegmentOwner owner = out.connection();
         if (owner == null) {
             // A reply without payload contains no buffer of the user.
-            throw why;
+            throw cause;
         }
-        out.transmitted();
+        out.releasePayload();
         engine.onDataReleased((TcpConnection) owner);
     }
 
@@ -156,17 +157,17 @@ final class SegmentSender {
             network.request(path.hopOrNull());
             if (out.peerMac == 0) {
                 stack.counters().droppedUnresolved++;
-                out.transmitted();
+                out.releasePayload();
             } else {
-                writer.write(out, path.sourceMac(), out.peerMac);
+                frameBuilder.write(out, path.sourceMac(), out.peerMac);
             }
             return;
         }
         // Queue only the first segment; the engine retransmits the rest.
         stack.counters().droppedUnresolved += out.segmentCount() - 1;
-        out.keepFirstPiece();
+        out.truncateToFirstSegment();
         network.await(new PendingSegment(stack, loop, path.hopOrNull(),
-                writer.writeUnaddressed(out, path.sourceMac())));
+                frameBuilder.writeUnaddressed(out, path.sourceMac())));
     }
 
     /**
@@ -199,15 +200,15 @@ final class SegmentSender {
             stack.counters().droppedUnresolved++;
             return;
         }
-        FrameBuf frame = port.queue().slots().take();
+        FrameBuf frame = deviceQueue.frameQueue().slots().acquire();
         frame.writeBytes(bytes);
         long ethernet = frame.memoryAddress();
         EthernetHeader.write(ethernet, mac, EthernetHeader.source(ethernet), EthernetHeader.etherType(ethernet));
-        if (port.queue().offer(frame) != FrameQueue.ACCEPTED) {
+        if (deviceQueue.frameQueue().offer(frame) != FrameQueue.ACCEPTED) {
             stack.counters().droppedUnresolved++;
             frame.release();
         } else {
-            port.queue().post();
+            deviceQueue.frameQueue().post();
         }
     }
 }

@@ -54,10 +54,10 @@ final class StreamSender {
     private static void writeBytes(ChannelOutboundBuffer in, TcpTransport transport, ByteBuf data, int room,
                                    ByteBufAllocator allocator) {
         int bytes = data.readableBytes();
-        boolean foundExclusive = transport.isSentInPlace(data);
+        boolean knownExclusive = transport.isSentInPlace(data);
         if (bytes <= room) {
             if (bytes > 0) {
-                sendWhole(transport, data, bytes, allocator, foundExclusive);
+                sendWhole(transport, data, bytes, allocator, knownExclusive);
             }
             if (bytes > 0 || in.size() > 1) {
                 // NIO and epoll report the progress of an empty buffer only if others are flushed behind it.
@@ -66,7 +66,7 @@ final class StreamSender {
             transport.sentInPlace(null);
             in.remove();
         } else {
-            if (isExclusive(data, room, foundExclusive)) {
+            if (isExclusive(data, room, knownExclusive)) {
                 // The slice adds a reference. Remember the buffer, so that the rest is not copied because of it.
                 transport.sentInPlace(data);
                 transport.send(data.retainedSlice(data.readerIndex(), room));
@@ -78,17 +78,17 @@ final class StreamSender {
     }
 
     private static void sendWhole(TcpTransport transport, ByteBuf data, int bytes, ByteBufAllocator allocator,
-                                  boolean foundExclusive) {
+                                  boolean knownExclusive) {
         if (data instanceof CompositeByteBuf composite && composite.numComponents() <= MAX_COMPONENTS
-                && (foundExclusive || ExclusiveContent.isOnlyReference(composite))) {
+                && (knownExclusive || ExclusiveContent.isOnlyReference(composite))) {
             sendComponents(transport, composite, allocator);
         } else {
-            transport.send(isExclusive(data, bytes, foundExclusive) ? data.retain() : copy(data, bytes, allocator));
+            transport.send(isExclusive(data, bytes, knownExclusive) ? data.retain() : copy(data, bytes, allocator));
         }
     }
 
-    private static boolean isExclusive(ByteBuf data, int bytes, boolean foundExclusive) {
-        return ExclusiveContent.isExclusive(data, data.readerIndex(), bytes, foundExclusive);
+    private static boolean isExclusive(ByteBuf data, int bytes, boolean knownExclusive) {
+        return ExclusiveContent.isExclusive(data, data.readerIndex(), bytes, knownExclusive);
     }
 
     /** Sends each component separately, so that the device can read it in place. */

@@ -13,7 +13,7 @@ import java.util.function.Consumer;
 
 /**
  * The engine that carries the bytes of a socket channel: this project's TCP or a kernel socket. It notifies the channel
- * by {@link ConnectionListener#transportChanged()}. Used on the thread of the transport's loop, unless a method says
+ * by {@link ConnectionOwner#transportChanged()}. Used on the thread of the transport's loop, unless a method says
  * otherwise.
  */
 public interface StreamTransport {
@@ -21,7 +21,7 @@ public interface StreamTransport {
      * Attaches the channel, which has been registered with this loop. The transport moves to the same loop. Called on
      * that loop.
      */
-    void attach(ConnectionListener channel, TcpStack stack);
+    void attach(ConnectionOwner channel, TcpStack stack);
 
     /** Detaches the channel, which leaves its loop. Data that arrives later is kept for the next {@link #attach}. */
     void detach();
@@ -34,7 +34,7 @@ public interface StreamTransport {
 
     boolean isConnected();
 
-    /** Returns whether {@link ConnectionListener#transportChanged()} will be called in the loop's next turn. */
+    /** Returns whether {@link ConnectionOwner#transportChanged()} will be called in the loop's next turn. */
     boolean isReady();
 
     /** Returns the local address; may be null before the connection is open. */
@@ -52,16 +52,16 @@ public interface StreamTransport {
     IOException failure();
 
     /** Returns the received data that has not been read. The channel may use it only while {@link #isAttached()}. */
-    ReceivedPieces received();
+    StreamReceiveQueue received();
 
     /**
      * Returns whether received data is in slots of the device. Otherwise it is in buffers of the allocator that the
      * channel had when the data arrived.
      */
-    boolean lendsSlots();
+    boolean receivesIntoSlots();
 
     /** Reports that the channel has read bytes, so that the receive window can open. */
-    void read(int bytes);
+    void reportRead(int bytes);
 
     /** Returns whether the peer has closed its direction (FIN). */
     boolean isPeerFinished();
@@ -79,9 +79,9 @@ public interface StreamTransport {
     /**
      * Ends the delivery of received data.
      *
-     * @param outer the value returned by {@link #beginReading()}
+     * @param wasReading the value returned by {@link #beginReading()}
      */
-    void endReading(boolean outer);
+    void endReading(boolean wasReading);
 
     /**
      * Sends flushed messages as far as there is room. The channel is notified when there is room again.

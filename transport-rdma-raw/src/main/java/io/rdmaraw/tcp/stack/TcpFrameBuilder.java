@@ -28,8 +28,8 @@ final class TcpFrameBuilder {
     private static final int MIN_IN_PLACE_BYTES = 256;
 
     private final FrameQueue queue;
-    private final boolean offload;
-    private final boolean sendsAllMemory;
+    private final boolean checksumOffload;
+    private final boolean onDemandPaging;
     private final int slotBytes;
     private final int maxSegmentedBytes;
     private final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
@@ -39,16 +39,16 @@ final class TcpFrameBuilder {
 
     /**
      * @param segmentation whether the device segments long payloads, if it can
-     * @param sendsAllMemory whether to send payload in place even if it is not in registered memory; requires on-demand
+     * @param onDemandPaging whether to send payload in place even if it is not in registered memory; requires on-demand
      *     paging of the queue
      */
-    TcpFrameBuilder(FrameQueue queue, boolean segmentation, boolean sendsAllMemory) {
+    TcpFrameBuilder(FrameQueue queue, boolean segmentation, boolean onDemandPaging) {
         this.queue = queue;
-        offload = queue.offloadsChecksums();
+        checksumOffload = queue.offloadsChecksums();
         slotBytes = queue.slots().slotBytes();
-        this.sendsAllMemory = sendsAllMemory;
+        this.onDemandPaging = onDemandPaging;
         // Payload that cannot be sent in place is copied into slots, and each slot is one part.
-        int maxCopiedBytes = sendsAllMemory ? Integer.MAX_VALUE
+        int maxCopiedBytes = onDemandPaging ? Integer.MAX_VALUE
                 : Math.min(queue.maxParts(), Segment.MAX_SLICES) * slotBytes;
         maxSegmentedBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
                 Math.min(queue.maxSegmentedBytes(), maxCopiedBytes)) : 0;
@@ -64,7 +64,7 @@ final class TcpFrameBuilder {
      * headers and the others for copies.
      */
     int segmentedRoomBytes() {
-        if (sendsAllMemory) {
+        if (onDemandPaging) {
             return maxSegmentedBytes;
         }
         int slots = Math.min(queue.slots().available() - 1, Segment.MAX_SLICES);
@@ -88,7 +88,7 @@ final class TcpFrameBuilder {
      * @throws IllegalReferenceCountException if a buffer of the payload has been released; nothing is written then
      */
     void write(Segment segment, long sourceMac, long targetMac) {
-        FrameBuf frame = begin(segment, sourceMac, targetMac);
+        FrameBuf frame = acquireFrame(segment, sourceMac, targetMac);
         try {
             offer(segment, frame);
         } catch (IllegalReferenceCountException e) {
@@ -103,7 +103,7 @@ final class TcpFrameBuilder {
         } else if (segment.payloadLength() >= MIN_IN_PLACE_BYTES) {
             offerLong(segment, frame);
         } else {
-            queue.offer(copied(segment, frame));
+            queue.offer(encodeCopied(segment, frame));
         }
     }
 
@@ -114,9 +114,9 @@ final class TcpFrameBuilder {
      * @throws IllegalReferenceCountException if a buffer of the payload has been released
      */
     byte[] writeUnaddressed(Segment segment, long sourceMac) {
-        FrameBuf frame = begin(segment, sourceMac, 0);
+        FrameBuf frame = acquireFrame(segment, sourceMac, 0);
         try {
-            copied(segment, frame);
+            encodeCopied(segment, frame);
             byte[] bytes = new byte[frame.readableBytes()];
             frame.readBytes(bytes);
             return bytes;
@@ -125,8 +125,8 @@ final class TcpFrameBuilder {
         }
     }
 
-    private FrameBuf begin(Segment segment, long sourceMac, long targetMac) {
-        FrameBuf frame = queue.slots().take();
+    private FrameBuf acquireFrame(Segment segment, long sourceMac, long targetMac) {
+        FrameBuf frame = queue.slots().acquire();
         EthernetHeader.write(frame.memoryAddress(), targetMac, sourceMac,
                 TcpHeaderCodec.isIpv4(segment) ? EtherType.IPV4 : EtherType.IPV6);
         frame.writerIndex(EthernetHeader.LENGTH_BYTES + TcpHeaderCodec.lengthBytes(segment));
@@ -140,45 +140,45 @@ final class TcpFrameBuilder {
     private void offerSegmented(Segment segment, FrameBuf frame) {
         TcpHeaderCodec.write(segment, ipAddress(frame), 0);
         int segmentBytes = segment.segmentSizeBytes();
-        if (isInPlace(segment)) {
-            int count = takeSlices(segment);
+        if (canSendInPlace(segment)) {
+            int count = retainSlices(segment);
             queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
             segment.detachPayload();
         } else {
-            int count = copies(segment, frame);
+            int count = copyPayload(segment, frame);
             queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
-            segment.transmitted();
+            segment.releasePayload();
         }
     }
 
     private void offerLong(Segment segment, FrameBuf frame) {
-        if (!isInPlace(segment)) {
+        if (!canSendInPlace(segment)) {
             offerCopied(segment, frame);
             return;
         }
-        int count = takeSlices(segment);
-        TcpHeaderCodec.write(segment, ipAddress(frame), offload ? 0 : sumOfSlices(count));
-        queue.offer(frame, buffers, indices, lengthsBytes, count, offload);
+        int count = retainSlices(segment);
+        TcpHeaderCodec.write(segment, ipAddress(frame), checksumOffload ? 0 : sumOfSlices(count));
+        queue.offer(frame, buffers, indices, lengthsBytes, count, checksumOffload);
         segment.detachPayload();
     }
 
     private void offerCopied(Segment segment, FrameBuf frame) {
-        if (offload) {
-            copyBehind(segment, frame);
+        if (checksumOffload) {
+            appendPayload(segment, frame);
             TcpHeaderCodec.write(segment, ipAddress(frame), 0);
-            segment.transmitted();
+            segment.releasePayload();
             queue.offer(frame, Unpooled.EMPTY_BUFFER, true);
         } else {
-            queue.offer(copied(segment, frame));
+            queue.offer(encodeCopied(segment, frame));
         }
     }
 
-    private boolean isInPlace(Segment segment) {
+    private boolean canSendInPlace(Segment segment) {
         int count = segment.sliceCount();
         boolean inPlace = count <= queue.maxParts();
         for (int i = 0; i < count && inPlace; i++) {
             ByteBuf buffer = segment.sliceBuffer(i);
-            inPlace = sendsAllMemory ? buffer.hasMemoryAddress()
+            inPlace = onDemandPaging ? buffer.hasMemoryAddress()
                     : queue.isRegistered(buffer, segment.sliceIndex(i), segment.sliceLength(i));
         }
         if (!inPlace) {
@@ -188,7 +188,7 @@ final class TcpFrameBuilder {
     }
 
     /** Retains each part for as long as the device reads it. Returns the number of parts. */
-    private int takeSlices(Segment segment) {
+    private int retainSlices(Segment segment) {
         segment.retainPayload();
         int count = segment.sliceCount();
         for (int i = 0; i < count; i++) {
@@ -211,19 +211,19 @@ final class TcpFrameBuilder {
     }
 
     /** Copies the payload and retains its buffers for the time of the copy. Returns the number of parts. */
-    private int copies(Segment segment, FrameBuf frame) {
+    private int copyPayload(Segment segment, FrameBuf frame) {
         segment.retainPayload();
-        return sendsAllMemory ? copyTogether(segment, frame) : copyToSlots(segment);
+        return onDemandPaging ? copyToBuffer(segment, frame) : copyToSlots(segment);
     }
 
     /** Copies the payload into a new buffer, because it is on the heap or has more buffers than a frame has parts. */
-    private int copyTogether(Segment segment, FrameBuf frame) {
+    private int copyToBuffer(Segment segment, FrameBuf frame) {
         ByteBuf copy;
         try {
             copy = ByteBufAllocator.DEFAULT.directBuffer(segment.payloadLength());
         } catch (OutOfMemoryError e) {
             frame.release();
-            segment.transmitted();
+            segment.releasePayload();
             throw e;
         }
         for (int i = 0; i < segment.sliceCount(); i++) {
@@ -244,7 +244,7 @@ final class TcpFrameBuilder {
             int end = index + segment.sliceLength(i);
             while (index < end) {
                 if (slot == null || slot.writerIndex() == slotBytes) {
-                    slot = queue.slots().take();
+                    slot = queue.slots().acquire();
                     buffers[count] = slot;
                     indices[count] = 0;
                     lengthsBytes[count++] = 0;
@@ -258,17 +258,17 @@ final class TcpFrameBuilder {
         return count;
     }
 
-    private static FrameBuf copied(Segment segment, FrameBuf frame) {
+    private static FrameBuf encodeCopied(Segment segment, FrameBuf frame) {
         long payload = frame.memoryAddress() + frame.writerIndex();
         int payloadBytes = segment.payloadLength();
-        copyBehind(segment, frame);
+        appendPayload(segment, frame);
         long sum = payloadBytes == 0 ? 0 : InternetChecksum.sum(payload, payloadBytes);
         TcpHeaderCodec.write(segment, ipAddress(frame), sum);
-        segment.transmitted();
+        segment.releasePayload();
         return frame;
     }
 
-    private static void copyBehind(Segment segment, FrameBuf frame) {
+    private static void appendPayload(Segment segment, FrameBuf frame) {
         for (int i = 0; i < segment.sliceCount(); i++) {
             frame.writeBytes(segment.sliceBuffer(i), segment.sliceIndex(i), segment.sliceLength(i));
         }

@@ -14,12 +14,12 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class TcpIcmp {
     /** Maximum number of errors waiting for the loop. This limits their number, not their rate. */
-    private static final int MAX_WAITING = 64;
+    private static final int MAX_QUEUED = 64;
 
     private final TcpStack stack;
     private final TcpEngine engine;
     private final TcpNetwork network;
-    private final AtomicInteger waiting = new AtomicInteger();
+    private final AtomicInteger queued = new AtomicInteger();
 
     TcpIcmp(TcpStack stack, TcpEngine engine, TcpNetwork network) {
         this.stack = stack;
@@ -35,15 +35,15 @@ final class TcpIcmp {
         if (error.protocol() != IpProtocol.TCP) {
             return;
         }
-        if (waiting.incrementAndGet() > MAX_WAITING) {
-            waiting.decrementAndGet();
+        if (queued.incrementAndGet() > MAX_QUEUED) {
+            queued.decrementAndGet();
             stack.counters().countDroppedIcmp();
             return;
         }
         stack.executeOrElse(() -> {
-            waiting.decrementAndGet();
+            queued.decrementAndGet();
             apply(error);
-        }, waiting::decrementAndGet);
+        }, queued::decrementAndGet);
     }
 
     private void apply(IcmpError error) {
@@ -58,7 +58,7 @@ final class TcpIcmp {
                 error.transportWord(), error.nextHopMtuBytes(), System.nanoTime());
         if (engine.counters().pathMtuReductions > reductions && error.nextHopMtuBytes() > 0) {
             // The engine has accepted the error, so new connections should start with this MTU.
-            network.tooBig(error.destination(), error.nextHopMtuBytes());
+            network.recordPathMtu(error.destination(), error.nextHopMtuBytes());
         }
     }
 }

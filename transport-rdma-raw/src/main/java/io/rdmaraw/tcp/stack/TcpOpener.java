@@ -34,7 +34,7 @@ public final class TcpOpener {
      * @throws IOException if there is no route to the peer or no free port
      */
     public TcpTransport connect(InetSocketAddress localOrNull, InetSocketAddress remote, int mark,
-                                ConnectionListener channel) throws IOException {
+                                ConnectionOwner channel) throws IOException {
         IpAddress target = targetOf(remote);
         if (target.isMulticast() || target.equals(IpAddress.BROADCAST)) {
             // RFC 9293 section 3.9.2.3 (MUST-46).
@@ -44,7 +44,7 @@ public final class TcpOpener {
         TcpTransport transport = openOnFreePort(localOrNull, target, remote.getPort(), mark);
         transport.channel(channel);
         channel.applyOptions(transport.connection());
-        stack.counters().flows++;
+        stack.counters().openConnections++;
         return transport;
     }
 
@@ -102,18 +102,18 @@ public final class TcpOpener {
                 try {
                     binding = network.connect(localOrNull, target, targetPort, mark);
                 } catch (BindException e) {
-                    TcpPort old = anyPort ? fromTimeWait(localOrNull, target, targetPort) : null;
-                    if (old == null) {
+                    TcpPort timeWaitPort = anyPort ? acquireTimeWaitPort(localOrNull, target, targetPort) : null;
+                    if (timeWaitPort == null) {
                         throw e;
                     }
-                    return open(old.binding(), old, target, targetPort, mark);
+                    return open(timeWaitPort.binding(), timeWaitPort, target, targetPort, mark);
                 }
-                TcpPort taken = new ConnectedPort(stack, binding, target, targetPort);
+                TcpPort port = new ConnectedPort(stack, binding, target, targetPort);
                 if (isFree(binding, target, targetPort)) {
-                    return open(binding, taken, target, targetPort, mark);
+                    return open(binding, port, target, targetPort, mark);
                 }
                 unusable = attempt == 1 ? new ArrayList<>() : unusable;
-                unusable.add(taken);
+                unusable.add(port);
                 if (!anyPort || attempt == MAX_PORT_ATTEMPTS) {
                     throw new IOException("Cannot assign requested address: port " + binding.port()
                             + " is in use towards port " + targetPort + " of " + target
@@ -130,9 +130,9 @@ public final class TcpOpener {
      * no other port is free, and if timestamps distinguish old segments from new ones (RFC 6191;
      * {@code net.ipv4.tcp_tw_reuse} of Linux).
      */
-    private TcpPort fromTimeWait(InetSocketAddress localOrNull, IpAddress target, int targetPort) {
+    private TcpPort acquireTimeWaitPort(InetSocketAddress localOrNull, IpAddress target, int targetPort) {
         IpAddress wanted = localOrNull == null ? IpAddress.ANY_IPV6 : IpAddress.of(localOrNull.getAddress());
-        return stack.lingering().take(port -> port.isTowards(target, targetPort)
+        return stack.timeWaitPorts().acquire(port -> port.isForPeer(target, targetPort)
                 && (wanted.isAny() || wanted.equals(port.binding().local()))
                 && isFree(port.binding(), target, targetPort));
     }
@@ -143,12 +143,12 @@ public final class TcpOpener {
                 target.low(), targetPort);
     }
 
-    private TcpTransport open(TcpNetwork.Binding binding, TcpPort taken, IpAddress target, int targetPort,
+    private TcpTransport open(TcpNetwork.Binding binding, TcpPort port, IpAddress target, int targetPort,
                               int mark) {
-        TcpTransport transport = new TcpTransport(stack, taken);
+        TcpTransport transport = new TcpTransport(stack, port);
         IpAddress local = binding.local();
         transport.connection(stack.engine().connect(System.nanoTime(), local.high(), local.low(), binding.port(),
-                target.high(), target.low(), targetPort, null, stack.port().limits().mtuBytes(), transport));
+                target.high(), target.low(), targetPort, null, stack.deviceQueue().limits().mtuBytes(), transport));
         transport.connection().mark(mark);
         transport.path(network);
         return transport;

@@ -10,7 +10,7 @@ import io.rdmaraw.net.IpAddress;
  */
 abstract class TcpPort {
     private final TcpNetwork.Binding binding;
-    private int users = 1;
+    private int userCount = 1;
     private boolean hadTimeWait;
     private long timeWaitEndNanos;
     private boolean closed;
@@ -24,25 +24,25 @@ abstract class TcpPort {
     }
 
     /** Returns whether the port is bound for a connection to this peer only. */
-    boolean isTowards(IpAddress peer, int peerPort) {
+    boolean isForPeer(IpAddress peer, int peerPort) {
         return false;
     }
 
     /** Removes the flow rules from all loops. */
-    abstract void withdraw();
+    abstract void removeRules();
 
     /** Adds a user. Returns false if the port has already been released. */
     final synchronized boolean retain() {
         if (closed) {
             return false;
         }
-        users++;
+        userCount++;
         return true;
     }
 
     /** Returns the number of listeners and connections that use the port. */
-    final synchronized int users() {
-        return users;
+    final synchronized int userCount() {
+        return userCount;
     }
 
     /**
@@ -59,19 +59,19 @@ abstract class TcpPort {
     /**
      * Removes a user.
      *
-     * @param onOrNull the stack that keeps the port for the rest of TIME-WAIT; the caller is on its loop. If null, the
-     *     port is released at once.
+     * @param stackOrNull the stack that keeps the port for the rest of TIME-WAIT; the caller is on its loop. If null,
+     *     the port is released at once.
      */
-    final void release(TcpStack onOrNull) {
-        long leftNanos;
+    final void release(TcpStack stackOrNull) {
+        long remainingNanos;
         synchronized (this) {
-            if (--users > 0) {
+            if (--userCount > 0) {
                 return;
             }
-            leftNanos = hadTimeWait ? timeWaitEndNanos - System.nanoTime() : 0;
+            remainingNanos = hadTimeWait ? timeWaitEndNanos - System.nanoTime() : 0;
         }
-        if (leftNanos > 0 && onOrNull != null) {
-            onOrNull.lingering().add(this, leftNanos);
+        if (remainingNanos > 0 && stackOrNull != null) {
+            stackOrNull.timeWaitPorts().add(this, remainingNanos);
         } else {
             closeIfUnused();
         }
@@ -80,12 +80,12 @@ abstract class TcpPort {
     /** Releases the port, unless it has users again. */
     final void closeIfUnused() {
         synchronized (this) {
-            if (closed || users > 0) {
+            if (closed || userCount > 0) {
                 return;
             }
             closed = true;
         }
-        withdraw();
+        removeRules();
         binding.close();
     }
 }

@@ -42,7 +42,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      */
     private static final int MAX_COPIED_AFTER_BURST = 64;
 
-    private final DeviceQueue port;
+    private final DeviceQueue deviceQueue;
     private final ThreadAwareExecutor loop;
     private final TcpNetwork network;
     private final TcpEngine engine;
@@ -53,42 +53,43 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     private final KernelSegments kernelSegments;
     private final TcpOpener opener;
     private final PortHandover handover;
-    private final ConnectionLocation.Place here = new ConnectionLocation.Place(this, this);
+    private final ConnectionLocation.Placement placement = new ConnectionLocation.Placement(this, this);
     private final CrossLoopQueueLimit forwardLimit = new CrossLoopQueueLimit();
     private final TcpStackStatistics counters;
-    private final LingeringPorts lingering;
+    private final TimeWaitPorts timeWaitPorts;
     private final ReadyTransports ready = new ReadyTransports();
     private final Transmission transmission;
-    private boolean gone;
+    private boolean closed;
     /** Reason reported to connections that are here when the stack ends or that arrive later; null until then. */
     private CloseReason endReason;
     private final PriorityTasks priorityTasks = new PriorityTasks();
     private final ReleaseTasks releaseTasks = new ReleaseTasks();
 
-    public TcpStack(DeviceQueue port, TcpNetwork network, TcpStackOptions options, ThreadAwareExecutor loop,
+    public TcpStack(DeviceQueue deviceQueue, TcpNetwork network, TcpStackOptions options, ThreadAwareExecutor loop,
              RandomGenerator random) {
-        this.port = port;
+        this.deviceQueue = deviceQueue;
         this.network = network;
         this.loop = loop;
-        TcpFrameBuilder writer = new TcpFrameBuilder(port.queue(), options.segmentationOffload(),
-                port.queue().supportsOnDemandPaging());
-        ParseCounters verdicts = new ParseCounters();
-        engine = new TcpEngine(options.core().of(port.limits().mtuBytes(), port.queue().maxParts(),
-                writer.maxSegmentedBytes()), new ConnectionEvents(this), random, System.nanoTime());
-        counters = new TcpStackStatistics(engine.counters(), verdicts, engine::timeWaitCount,
-                writer::copiedSegments, this::sockets);
+        TcpFrameBuilder frameBuilder = new TcpFrameBuilder(deviceQueue.frameQueue(), options.segmentationOffload(),
+                deviceQueue.frameQueue().supportsOnDemandPaging());
+        ParseCounters parseCounters = new ParseCounters();
+        engine = new TcpEngine(options.engineConfigFactory().create(deviceQueue.limits().mtuBytes(),
+                deviceQueue.frameQueue().maxParts(),
+                frameBuilder.maxSegmentedBytes()), new ConnectionEvents(this), random, System.nanoTime());
+        counters = new TcpStackStatistics(engine.counters(), parseCounters, engine::timeWaitCount,
+                frameBuilder::copiedSegments, this::sockets);
         handover = options.handover();
-        receiver = new SegmentReceiver(engine, port.queue().slots(), port.limits().mtuBytes(), counters, verdicts,
-                network, options.frameOrigin());
-        sender = new SegmentSender(this, port, network, engine, writer, (EventLoop) loop);
+        receiver = new SegmentReceiver(engine, deviceQueue.frameQueue().slots(), deviceQueue.limits().mtuBytes(),
+                counters, parseCounters, network, options.frameOrigin());
+        sender = new SegmentSender(this, deviceQueue, network, engine, frameBuilder, (EventLoop) loop);
         transmission = new Transmission(this, sender, loop);
-        port.attach(this, network.flows());
+        deviceQueue.attach(this, network.flows());
         icmp = new TcpIcmp(this, engine, network);
         crossLoopLookup = new CrossLoopLookup(this, engine, receiver, counters);
         kernelSegments = new KernelSegments(this, counters);
         opener = new TcpOpener(this);
-        lingering = new LingeringPorts(eventLoop());
-        network.joined(this);
+        timeWaitPorts = new TimeWaitPorts(eventLoop());
+        network.stackStarted(this);
         DeviceStacks.add(this);
         EndOfProcess.stackOpened(this);
     }
@@ -113,15 +114,15 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     /**
      * Sets the tap for received and sent segments.
      *
-     * @param shownOrNull receives each segment from now on; null for none
+     * @param tapOrNull receives each segment from now on; null for none
      */
-    public void tap(SegmentTap shownOrNull) {
-        receiver.tap(shownOrNull);
-        sender.tap(shownOrNull);
+    public void tap(SegmentTap tapOrNull) {
+        receiver.tap(tapOrNull);
+        sender.tap(tapOrNull);
     }
 
-    public DeviceQueue port() {
-        return port;
+    public DeviceQueue deviceQueue() {
+        return deviceQueue;
     }
 
     @Override
@@ -145,8 +146,8 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     /** Creates the work queue that is needed to share ports with other loops (RSS), if the device supports that. */
     public void prepareToShare() {
-        if (network.isSteered() && port.device().rssFlows().isSupported()) {
-            port.queue().workQueue();
+        if (network.isSteered() && deviceQueue.device().rssFlows().isSupported()) {
+            deviceQueue.frameQueue().workQueue();
         }
     }
 
@@ -164,13 +165,13 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     /** Dispatches a segment that the kernel received for a stack of this device. May be called on any thread. */
     @Override
-    public void segmentByKernel(ByteBuf frame) {
-        kernelSegments.take(frame);
+    public void receiveKernelSegment(ByteBuf frame) {
+        kernelSegments.dispatch(frame);
     }
 
     /** Dispatches a frame that another process has received and forwarded. May be called on any thread. */
     public void segmentByProcess(ByteBuf frame) {
-        kernelSegments.takeWhole(frame);
+        kernelSegments.dispatchVerified(frame);
     }
 
     /** Receives everything that the device has for the stack now. */
@@ -189,11 +190,11 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * @return the number of frames received; 0 if the handler belongs to a frame or datagram channel
      */
     public int receiveNow() {
-        return gone ? 0 : port.receive();
+        return closed ? 0 : deviceQueue.receive();
     }
 
     @Override
-    public void badSegmentsByKernel(int count) {
+    public void countBadKernelSegments(int count) {
         counters.badKernelSegments.add(count);
     }
 
@@ -225,14 +226,14 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * Runs a task on the stack's loop before the stack processes any frame received after this call. The caller's
      * action may cause such a frame. Tasks run in the order of the calls. May be called on any thread.
      */
-    void beforeFrames(Runnable task) {
+    void executeBeforeFrames(Runnable task) {
         priorityTasks.add(task);
         // If the loop rejects tasks, the task runs before the next frame.
         execute(priorityTasks::run);
     }
 
-    /** Runs the pending tasks of {@link #beforeFrames} now, if the caller is on the stack's loop. */
-    void catchUp() {
+    /** Runs the pending tasks of {@link #executeBeforeFrames} now, if the caller is on the stack's loop. */
+    void runPriorityTasks() {
         if (isOnLoop()) {
             priorityTasks.run();
         }
@@ -259,32 +260,32 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
-        CompletableFuture<RdmaRawTcpSockets> answer = new CompletableFuture<>();
+        CompletableFuture<RdmaRawTcpSockets> result = new CompletableFuture<>();
         executeOrElse(
-                () -> answer.complete(TcpSnapshots.sockets(engine.socketDump(RdmaRawTcpSockets.MAX_EXAMINED, most))),
-                () -> answer.completeExceptionally(new IllegalStateException("the loop has ended")));
-        return answer;
+                () -> result.complete(TcpSnapshots.sockets(engine.socketDump(RdmaRawTcpSockets.MAX_EXAMINED, most))),
+                () -> result.completeExceptionally(new IllegalStateException("the loop has ended")));
+        return result;
     }
 
     // ---- connections on other loops ----
 
     /** Returns the location of connections on this stack. May be called on any thread. */
-    ConnectionLocation.Place here() {
-        return here;
+    ConnectionLocation.Placement placement() {
+        return placement;
     }
 
     /** Releases a connection that moves to another loop. Later segments for it are forwarded. */
-    void moveOut(TcpTransport transport) {
+    void releaseConnection(TcpTransport transport) {
         engine.release(transport.connection());
-        receiver.forwards().add(transport);
+        receiver.forwardingTable().add(transport);
         counters.movedConnections++;
     }
 
     /** Adopts a connection that has moved here from another loop. */
-    void moveIn(TcpTransport transport) {
-        receiver.forwards().remove(transport);
+    void adoptConnection(TcpTransport transport) {
+        receiver.forwardingTable().remove(transport);
         engine.adopt(transport.connection(), System.nanoTime());
-        if (gone) {
+        if (closed) {
             // The stack has ended and has no other connection, so this ends only the adopted one.
             engine.shutdown(endReason);
         }
@@ -296,7 +297,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      */
     void arrived(TcpTransport transport) {
         ready.add(transport);
-        if (gone) {
+        if (closed) {
             execute(ready::deliver);
         }
     }
@@ -306,7 +307,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * TIME-WAIT are handled here.
      */
     void transportEnded(TcpTransport transport) {
-        receiver.forwards().remove(transport);
+        receiver.forwardingTable().remove(transport);
         if (transport.connection().state() == TcpState.TIME_WAIT) {
             if (transport.stack() != this) {
                 engine.adoptTimeWait(transport.connection(), System.nanoTime());
@@ -319,13 +320,13 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Stops forwarding for a connection of another loop, because it has ended. */
-    void forget(TcpTransport transport) {
-        receiver.forwards().remove(transport);
+    void stopForwarding(TcpTransport transport) {
+        receiver.forwardingTable().remove(transport);
     }
 
     /** Returns whether segments for connections on other loops are expected here. */
     public boolean isForwarding() {
-        return !receiver.forwards().isEmpty();
+        return !receiver.forwardingTable().isEmpty();
     }
 
     /** Returns the search for connections of unmatched segments. */
@@ -334,8 +335,8 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Returns the ports reserved only for connections in TIME-WAIT. */
-    LingeringPorts lingering() {
-        return lingering;
+    TimeWaitPorts timeWaitPorts() {
+        return timeWaitPorts;
     }
 
     /**
@@ -344,15 +345,15 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      */
     @Override
     public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
-        if (gone) {
+        if (closed) {
             frame.release();
             return;
         }
-        crossLoopLookup.searchAlways(true);
+        crossLoopLookup.forceLookup(true);
         try {
             receive(frame, checksumVerified);
         } finally {
-            crossLoopLookup.searchAlways(false);
+            crossLoopLookup.forceLookup(false);
             endBurst();
         }
     }
@@ -362,18 +363,18 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * otherwise.
      */
     boolean receiveIfKnown(ByteBuf frame) {
-        Segment segment = gone ? null : receiver.parse(frame, true);
-        if (segment == null || !engine.knows(segment)
-                && (receiver.forwards().isEmpty() || receiver.forwards().find(segment) == null)) {
+        Segment segment = closed ? null : receiver.parse(frame, true);
+        if (segment == null || !engine.matches(segment)
+                && (receiver.forwardingTable().isEmpty() || receiver.forwardingTable().find(segment) == null)) {
             return false;
         }
-        receiveByKernel(frame);
+        receiveFromKernel(frame);
         return true;
     }
 
     /** Receives a segment from the kernel; its checksum has been verified. */
-    void receiveByKernel(ByteBuf frame) {
-        if (gone) {
+    void receiveFromKernel(ByteBuf frame) {
+        if (closed) {
             frame.release();
             return;
         }
@@ -397,8 +398,8 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Receives frames forwarded by another loop. If a frame causes an exception, the others are still processed. */
-    void receiveForwarded(MigratedConnections.Batch batch) {
-        if (gone) {
+    void receiveForwarded(ForwardingTable.Batch batch) {
+        if (closed) {
             batch.release();
             return;
         }
@@ -476,7 +477,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * @return whether there was work
      */
     public boolean transmit() {
-        if (gone) {
+        if (closed) {
             return false;
         }
         long now;
@@ -530,9 +531,9 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         return transmission;
     }
 
-    /** Flushes after a channel has closed its outbound direction; see {@link Transmission#flushEnd}. */
-    void flushEnd() {
-        transmission.flushEnd(ready.hasMore());
+    /** Flushes after a channel has closed its outbound direction; see {@link Transmission#flushFin}. */
+    void flushFin() {
+        transmission.flushFin(ready.hasMore());
     }
 
     /** Transmits at once, even while channels read. */
@@ -542,7 +543,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     /** Sends a frame that waited for the MAC address of its next hop. */
     void sendResolved(byte[] frame, long mac) {
-        if (gone) {
+        if (closed) {
             counters.droppedUnresolved++;
         } else {
             sender.sendResolved(frame, mac);
@@ -563,42 +564,43 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Returns whether closed channels have left connections with unacknowledged data or FIN. */
-    public boolean isDelivering() {
-        return !gone && engine.areOrphansDelivering();
+    public boolean hasUndeliveredOrphans() {
+        return !closed && engine.hasUndeliveredOrphans();
     }
 
     /** Ends all connections. Called before the queue closes. */
     public void close() {
-        if (isDelivering()) {
+        if (hasUndeliveredOrphans()) {
             LOGGER.warn("{} port {}: the loop ends and resets {} closed connections with unacknowledged data; {} bytes"
                     + " may be lost. Set a longer drainTimeout, or find out why the peers do not read",
-                    port.device().name(), port.portNumber(), engine.deliveringOrphanCount(), engine.orphanBytes());
+                    deviceQueue.device().name(), deviceQueue.portNumber(), engine.undeliveredOrphanCount(),
+                    engine.orphanBytes());
         }
         shutdown(CloseReason.ABORTED);
     }
 
     /** Returns whether the stack has ended, with its loop or its device. */
-    public boolean isOver() {
-        return gone;
+    public boolean isClosed() {
+        return closed;
     }
 
     private void shutdown(CloseReason reason) {
-        if (gone) {
+        if (closed) {
             return;
         }
         endReason = reason;
         EndOfProcess.stackClosed(this);
         DeviceStacks.remove(this);
-        network.left(this);
+        network.stackStopped(this);
         engine.shutdown(reason);
         while (!ready.isEmpty()) {
             ready.deliver();
         }
         flushNow();
         transmission.end();
-        gone = true;
-        port.detach(this);
-        lingering.close();
+        closed = true;
+        deviceQueue.detach(this);
+        timeWaitPorts.close();
         releaseTasks.begin();
     }
 }

@@ -8,14 +8,15 @@ import io.rdmaraw.wire.FrameOrigin;
  *
  * @param segmentationOffload whether the device may segment large payloads (TSO)
  * @param frameOrigin         origin of received frames
- * @param core                creates the engine's configuration when the device is known
+ * @param engineConfigFactory creates the engine's configuration when the device is known
  * @param handover            ports that another process listens on, too
  */
-public record TcpStackOptions(boolean segmentationOffload, FrameOrigin frameOrigin, CoreSettings core,
+public record TcpStackOptions(boolean segmentationOffload, FrameOrigin frameOrigin,
+        EngineConfigFactory engineConfigFactory,
                               PortHandover handover) {
     /** Creates the configuration of the engine. */
     @FunctionalInterface
-    public interface CoreSettings {
+    public interface EngineConfigFactory {
         /**
          * Creates the configuration for a device.
          *
@@ -23,6 +24,6 @@ public record TcpStackOptions(boolean segmentationOffload, FrameOrigin frameOrig
          * @param maxParts          maximum number of memory segments that the device gathers into one frame
          * @param segmentationBytes maximum payload length that the device segments; 0 if it does not segment
          */
-        TcpConfig of(int mtuBytes, int maxParts, int segmentationBytes);
+        TcpConfig create(int mtuBytes, int maxParts, int segmentationBytes);
     }
 }

@@ -21,15 +21,15 @@ import java.util.function.ToLongFunction;
  */
 public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     public static final MetricTable<TcpStackStatistics> TABLE = new MetricTable<TcpStackStatistics>()
-            .traffic("received.segments", core(c -> c.segmentsIn), "segments received")
-            .traffic("received.payload.bytes", core(c -> c.payloadBytesIn), "payload bytes received")
-            .traffic("sent.segments", core(c -> c.segmentsOut), "segments sent")
-            .traffic("sent.payload.bytes", core(c -> c.payloadBytesOut), "payload bytes sent")
-            .traffic("opened.connections", core(c -> c.activeOpens), "connections opened by this side")
-            .traffic("delayed.opens", core(c -> c.opensDelayed),
+            .traffic("received.segments", engine(c -> c.segmentsIn), "segments received")
+            .traffic("received.payload.bytes", engine(c -> c.payloadBytesIn), "payload bytes received")
+            .traffic("sent.segments", engine(c -> c.segmentsOut), "segments sent")
+            .traffic("sent.payload.bytes", engine(c -> c.payloadBytesOut), "payload bytes sent")
+            .traffic("opened.connections", engine(c -> c.activeOpens), "connections opened by this side")
+            .traffic("delayed.opens", engine(c -> c.opensDelayed),
                     "connections opened by this side with a SYN that was delayed, because too many SYNs were"
                             + " unanswered")
-            .traffic("accepted.connections", core(c -> c.passiveOpens), "connections opened by peers")
+            .traffic("accepted.connections", engine(c -> c.passiveOpens), "connections opened by peers")
             .traffic("kernel.connections", s -> s.kernelConnections,
                     "connections carried by the kernel: with this host or through other interfaces")
             .traffic("moved.connections", s -> s.movedConnections, "connections that moved to another loop")
@@ -42,29 +42,31 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .traffic("found.segments", s -> s.foundSegments, "searched segments that another loop accepted")
             .traffic("handed-over.segments", s -> s.handedOverSegments,
                     "segments without a connection, forwarded to the process that takes over the port")
-            .traffic("retransmitted.segments", core(c -> c.retransmittedSegments), "segments retransmitted")
-            .traffic("fast-opens", core(c -> c.fastOpens), "connections accepted with data in their SYN")
-            .traffic("fast-opens.taken", core(c -> c.fastOpensTaken),
+            .traffic("retransmitted.segments", engine(c -> c.retransmittedSegments), "segments retransmitted")
+            .traffic("fast-opens", engine(c -> c.fastOpens), "connections accepted with data in their SYN")
+            .traffic("fast-opens.taken", engine(c -> c.fastOpensTaken),
                     "connections opened by this side with SYN data that the peer accepted")
-            .traffic("syn-cookies.sent", core(c -> c.synCookiesSent),
+            .traffic("syn-cookies.sent", engine(c -> c.synCookiesSent),
                     "SYNs answered with a cookie because the backlog was full")
-            .traffic("syn-cookies.accepted", core(c -> c.synCookiesAccepted), "connections opened by a cookie")
-            .traffic("syn-acks.withheld", core(c -> c.synAcksWithheld),
+            .traffic("syn-cookies.accepted", engine(c -> c.synCookiesAccepted), "connections opened by a cookie")
+            .traffic("syn-acks.withheld", engine(c -> c.synAcksWithheld),
                     "SYN-ACKs not retransmitted because SYNs overflowed the backlog")
-            .traffic("congestion-marks.received", core(c -> c.congestionMarksIn),
+            .traffic("congestion-marks.received", engine(c -> c.congestionMarksIn),
                     "segments received with a congestion mark (CE)")
-            .traffic("congestion-marks.echoed", core(c -> c.congestionMarksEchoed),
+            .traffic("congestion-marks.echoed", engine(c -> c.congestionMarksEchoed),
                     "sent segments that peers received with a congestion mark (RFC 9768)")
-            .traffic("time-wait.reuses", core(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
-            .drop("bad-checksum", s -> s.frames.badTransportChecksums() + s.badKernelSegments.sum(),
+            .traffic("time-wait.reuses", engine(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
+            .drop("bad-checksum", s -> s.parseCounters.badTransportChecksums() + s.badKernelSegments.sum(),
                     "segments with a wrong checksum")
-            .drop("malformed", s -> s.frames.malformed(), "malformed frames: truncated, impossible lengths, and so on")
-            .drop("martian", s -> s.frames.martians() + s.droppedMartians,
+            .drop("malformed", s -> s.parseCounters.malformed(),
+            "malformed frames: truncated, impossible lengths, and so on")
+            .drop("martian", s -> s.parseCounters.martians() + s.droppedMartians,
                     "frames with an address that is invalid on a link: this host's own as the source, a subnet's"
                             + " broadcast address, and others")
-            .drop("foreign-vlan", s -> s.frames.foreignVlans(), "frames with a VLAN tag, although the link has none")
+            .drop("foreign-vlan", s -> s.parseCounters.foreignVlans(),
+            "frames with a VLAN tag, although the link has none")
             .drop("not-tcp", s -> s.otherFrames, "valid frames that are not TCP segments")
-            .drop("no-connection", core(c -> c.unmatchedSegments),
+            .drop("no-connection", engine(c -> c.unmatchedSegments),
                     "segments without a connection or server; answered with a reset")
             .drop("foreign", s -> s.droppedForeign,
                     "segments without a connection, for an address that is no unicast address of this host")
@@ -76,19 +78,19 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "segments for another loop that has not processed the earlier ones yet")
             .drop("kernel-segments", s -> s.droppedKernelSegments.sum(),
                     "segments from the kernel without a connection, or beyond the limit of queued ones")
-            .drop("out-of-window", core(c -> c.unacceptableSegments), "segments outside of the receive window")
-            .drop("old-timestamp", core(c -> c.pawsDrops), "segments with an old timestamp (PAWS)")
-            .drop("duplicate", core(c -> c.duplicateSegments), "segments without new data")
-            .drop("receive-memory", core(c -> c.receiveMemoryDrops),
+            .drop("out-of-window", engine(c -> c.unacceptableSegments), "segments outside of the receive window")
+            .drop("old-timestamp", engine(c -> c.pawsDrops), "segments with an old timestamp (PAWS)")
+            .drop("duplicate", engine(c -> c.duplicateSegments), "segments without new data")
+            .drop("receive-memory", engine(c -> c.receiveMemoryDrops),
                     "segments beyond the receive memory of a connection or of all connections")
-            .drop("syn-fin", core(c -> c.synFinDrops), "SYNs with FIN, which no client sends")
-            .drop("accept-deferred", core(c -> c.acceptsDeferred),
+            .drop("syn-fin", engine(c -> c.synFinDrops), "SYNs with FIN, which no client sends")
+            .drop("accept-deferred", engine(c -> c.acceptsDeferred),
                     "ACKs of handshakes without data, while the server waits for data (TCP_DEFER_ACCEPT)")
-            .drop("time-wait.resets", core(c -> c.timeWaitResetsIgnored), "resets that did not end a TIME-WAIT")
-            .drop("out-of-order-pruned", core(c -> c.outOfOrderPrunes),
+            .drop("time-wait.resets", engine(c -> c.timeWaitResetsIgnored), "resets that did not end a TIME-WAIT")
+            .drop("out-of-order-pruned", engine(c -> c.outOfOrderPrunes),
                     "times that a connection lost its out-of-order data because all connections held too much")
-            .drop("backlog-full", core(c -> c.synDrops), "SYNs that found a server's backlog full")
-            .drop("syn-cookie", core(c -> c.synCookiesRejected),
+            .drop("backlog-full", engine(c -> c.synDrops), "SYNs that found a server's backlog full")
+            .drop("syn-cookie", engine(c -> c.synCookiesRejected),
                     "ACKs with a SYN cookie that was forged or expired")
             .drop("other-link", s -> s.droppedOtherLink,
                     "segments to peers that are reached through another link than the device's")
@@ -96,13 +98,13 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .drop("route-lookup-limited", s -> s.droppedLookupLimited, "replies to unknown senders beyond the limit of"
                     + " route lookups in the kernel")
             .drop("unresolved", s -> s.droppedUnresolved, "segments to a next hop with an unknown MAC address")
-            .drop("reply-queue-full", core(c -> c.replyDrops),
+            .drop("reply-queue-full", engine(c -> c.replyDrops),
                     "replies to segments without a connection, beyond their limit")
-            .drop("unmatched-icmp", core(c -> c.icmpIgnored), "ICMP errors that do not match data in flight")
+            .drop("unmatched-icmp", engine(c -> c.icmpIgnored), "ICMP errors that do not match data in flight")
             .drop("icmp-flood", s -> s.droppedIcmp.sum(), "ICMP errors beyond the limit of queued ones")
             .copy("small-payload", s -> s.copiedPayloads,
                     "small received payloads copied because receive slots ran low or their reader was slow")
-            .copy("out-of-order", core(c -> c.outOfOrderCopies),
+            .copy("out-of-order", engine(c -> c.outOfOrderCopies),
                     "out-of-order payloads copied because receive slots ran low")
             .copy("foreign-allocator", s -> s.copiedForAllocator,
                     "buffers filled with copies because a channel's ALLOCATOR is not the transport's")
@@ -110,41 +112,41 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "sent segments copied because their payload did not lie in registered memory")
             .error("refused-by-backlog", s -> s.refusedByBacklog,
                     "SYNs and ACKs of handshakes dropped because the backlog of unaccepted connections was full")
-            .error("timeouts", core(c -> c.timeouts), "connections that ended because the peer did not answer")
-            .error("orphan-timeouts", core(c -> c.orphanTimeouts),
+            .error("timeouts", engine(c -> c.timeouts), "connections that ended because the peer did not answer")
+            .error("orphan-timeouts", engine(c -> c.orphanTimeouts),
                     "closed connections reset because the peer accepted no more data, even if it answered probes")
-            .error("orphan-overflows", core(c -> c.orphanOverflows),
+            .error("orphan-overflows", engine(c -> c.orphanOverflows),
                     "closed connections reset because of their number or their queued bytes")
-            .error("released-early", core(c -> c.buffersReleasedEarly),
+            .error("released-early", engine(c -> c.buffersReleasedEarly),
                     "connections reset because a handler released data before it was sent")
-            .error("retransmission-timeouts", core(c -> c.retransmissionTimeouts),
+            .error("retransmission-timeouts", engine(c -> c.retransmissionTimeouts),
                     "retransmission timeouts")
-            .error("suspect-paths", core(c -> c.suspectPaths),
+            .error("suspect-paths", engine(c -> c.suspectPaths),
                     "times that consecutive timeouts made the stack resolve the next hop again")
             .error("soft-errors", s -> s.softErrors, "ICMP errors that did not end their connection")
-            .error("resets.received", core(c -> c.resetsIn), "resets that ended a connection")
-            .error("resets.sent", core(c -> c.resetsOut), "resets sent")
-            .error("blind-attacks", core(c -> c.blindAttackSegments), "resets and SYNs rejected by RFC 5961")
-            .error("path-mtu-reductions", core(c -> c.pathMtuReductions),
+            .error("resets.received", engine(c -> c.resetsIn), "resets that ended a connection")
+            .error("resets.sent", engine(c -> c.resetsOut), "resets sent")
+            .error("blind-attacks", engine(c -> c.blindAttackSegments), "resets and SYNs rejected by RFC 5961")
+            .error("path-mtu-reductions", engine(c -> c.pathMtuReductions),
                     "times that a router reported a packet as too big")
-            .error("path-mtu-deferred", core(c -> c.pathMtuReductionsDelayed),
+            .error("path-mtu-deferred", engine(c -> c.pathMtuReductionsDelayed),
                     "reports of too big packets that contradict delivered ones; a timeout decides")
-            .error("path-mtu-black-holes", core(c -> c.pathMtuBlackHoles),
+            .error("path-mtu-black-holes", engine(c -> c.pathMtuBlackHoles),
                     "times that large segments were apparently dropped on the path")
-            .work("path-mtu-false-alarms", core(c -> c.pathMtuFalseAlarms),
+            .work("path-mtu-false-alarms", engine(c -> c.pathMtuFalseAlarms),
                     "suspected black holes through which a large segment was delivered")
             .add(RdmaRawMetric.Kind.LEVEL, "unsteered-addresses", s -> s.unsteeredAddresses.sum(),
                     "listening addresses without a flow rule because the device has no room")
-            .add(RdmaRawMetric.Kind.LEVEL, "connections", s -> s.flows, "open connections")
+            .add(RdmaRawMetric.Kind.LEVEL, "connections", s -> s.openConnections, "open connections")
             .add(RdmaRawMetric.Kind.LEVEL, "time-wait", s -> s.timeWait.getAsLong(), "connections in TIME-WAIT");
 
-    private final TcpCounters core;
-    private final ParseCounters frames;
+    private final TcpCounters engineCounters;
+    private final ParseCounters parseCounters;
     private final LongSupplier timeWait;
     private final LongSupplier copiedSegments;
     private final IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets;
     /** Open connections, with or without a channel. */
-    public long flows;
+    public long openConnections;
     /** Frames that matched a flow rule but are not TCP segments. */
     public long otherFrames;
     /** ICMP errors that did not end a connection. */
@@ -196,11 +198,11 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     /** Buffers copied because the channel's allocator is not the transport's. */
     public long copiedForAllocator;
 
-    public TcpStackStatistics(TcpCounters core, ParseCounters frames, LongSupplier timeWait,
+    public TcpStackStatistics(TcpCounters engineCounters, ParseCounters parseCounters, LongSupplier timeWait,
                          LongSupplier copiedSegments,
                          IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets) {
-        this.core = core;
-        this.frames = frames;
+        this.engineCounters = engineCounters;
+        this.parseCounters = parseCounters;
         this.timeWait = timeWait;
         this.copiedSegments = copiedSegments;
         this.sockets = sockets;
@@ -211,8 +213,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
         droppedIcmp.increment();
     }
 
-    private static ToLongFunction<TcpStackStatistics> core(ToLongFunction<TcpCounters> counter) {
-        return s -> counter.applyAsLong(s.core);
+    private static ToLongFunction<TcpStackStatistics> engine(ToLongFunction<TcpCounters> counter) {
+        return s -> counter.applyAsLong(s.engineCounters);
     }
 
     @Override

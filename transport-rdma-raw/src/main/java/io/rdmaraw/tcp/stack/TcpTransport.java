@@ -32,9 +32,9 @@ public final class TcpTransport implements StreamTransport {
     private TcpConnection connection;
     private TcpPath path;
     /** Null before a channel is attached and after it has closed. */
-    private ConnectionListener channel;
+    private ConnectionOwner channel;
     private ConnectionAcceptor acceptor;
-    private final ReceivedPieces received = new ReceivedPieces();
+    private final StreamReceiveQueue received = new StreamReceiveQueue();
     private CloseReason closeReason;
     /** Set if the connection ended because its loop or the use of its device ended, while the channel is still open. */
     private boolean endedWithLoop;
@@ -48,7 +48,7 @@ public final class TcpTransport implements StreamTransport {
     private boolean awaitingSendRoom;
     private boolean hasSendRoom;
     /** Set while a task is scheduled that flushes the channel again. */
-    private boolean retriesWrite;
+    private boolean writeRetryScheduled;
     /** The message that is being sent in place in several parts; null if there is none. */
     private ByteBuf sentInPlace;
 
@@ -118,37 +118,37 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Attaches the channel that opened this connection. Called on the channel's loop. */
-    public void channel(ConnectionListener opener) {
+    public void channel(ConnectionOwner opener) {
         channel = opener;
     }
 
     @Override
-    public void attach(ConnectionListener attaching, TcpStack destination) {
+    public void attach(ConnectionOwner attaching, TcpStack destination) {
         location.onLoop(() -> {
             TcpStack current = stack();
             if (current == destination) {
-                arrive(attaching);
+                attachHere(attaching);
             } else if (attaching.loopStack() == destination) {
-                leaveFor(destination, attaching);
+                moveTo(destination, attaching);
             }
             // Otherwise the channel has moved on, and attaches on its present loop.
         }, () -> destination.onLoop(() -> moveFromEndedLoop(attaching, destination)));
     }
 
-    private void moveFromEndedLoop(ConnectionListener attaching, TcpStack destination) {
+    private void moveFromEndedLoop(ConnectionOwner attaching, TcpStack destination) {
         if (attaching.loopStack() == destination) {
             location.setStack(destination);
-            noteEndOfLoop();
-            arrive(attaching);
+            recordLoopEnd();
+            attachHere(attaching);
         }
     }
 
     /** Records whether the shutdown of the loop, not the user, aborted the connection. */
-    private void noteEndOfLoop() {
+    private void recordLoopEnd() {
         endedWithLoop = closeReason == CloseReason.ABORTED;
     }
 
-    private void arrive(ConnectionListener attaching) {
+    private void attachHere(ConnectionOwner attaching) {
         TcpStack current = stack();
         if (!orphaned && attaching.loopStack() == current) {
             channel = attaching;
@@ -157,16 +157,16 @@ public final class TcpTransport implements StreamTransport {
         }
     }
 
-    private void leaveFor(TcpStack destination, ConnectionListener attaching) {
-        boolean live = closeReason == null;
+    private void moveTo(TcpStack destination, ConnectionOwner attaching) {
+        boolean open = closeReason == null;
         channel = null;
-        location.moveTo(destination, live, () -> {
-            if (live) {
+        location.moveTo(destination, open, () -> {
+            if (open) {
                 releaseNextHop();
-                destination.moveIn(this);
-                noteEndOfLoop();
+                destination.adoptConnection(this);
+                recordLoopEnd();
             }
-            arrive(attaching);
+            attachHere(attaching);
         });
     }
 
@@ -212,7 +212,7 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Records that the channel has been notified, or that another stack will do so. */
-    void markNotified() {
+    void unmarkReady() {
         ready = false;
     }
 
@@ -225,7 +225,7 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Records an ICMP error that has not ended the connection; null if the peer has acknowledged data since. */
-    void noteSoftError(IcmpErrorKind error) {
+    void recordSoftError(IcmpErrorKind error) {
         softError = error;
     }
 
@@ -236,17 +236,17 @@ public final class TcpTransport implements StreamTransport {
     /** Adds received data and takes its reference. */
     void add(ByteBuf piece) {
         if (received.add(piece)) {
-            connection.unreadPieceJoined();
+            connection.unreadPieceMerged();
         }
     }
 
     @Override
-    public ReceivedPieces received() {
+    public StreamReceiveQueue received() {
         return received;
     }
 
     @Override
-    public boolean lendsSlots() {
+    public boolean receivesIntoSlots() {
         return true;
     }
 
@@ -281,20 +281,20 @@ public final class TcpTransport implements StreamTransport {
     /** Records that the channel has more data than the send buffer. It is notified when there is room. */
     void awaitSendRoom() {
         awaitingSendRoom = true;
-        connection.awaitsSendRoom(true);
+        connection.setAwaitingSendRoom(true);
     }
 
     /** Flushes the channel again soon. Used if the channel's data is not ready yet and nothing reports when it is. */
     void retryWrite() {
-        if (!retriesWrite) {
-            retriesWrite = true;
+        if (!writeRetryScheduled) {
+            writeRetryScheduled = true;
             stack().eventLoop().schedule(() -> location.onLoop(this::resumeWrite), WRITE_RETRY_NANOS,
                     TimeUnit.NANOSECONDS);
         }
     }
 
     private void resumeWrite() {
-        retriesWrite = false;
+        writeRetryScheduled = false;
         if (channel != null) {
             hasSendRoom = true;
             stack().markReady(this);
@@ -302,7 +302,7 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Handles acknowledged or sent data. Returns true if the channel waits for room and there is enough now. */
-    boolean noteAcked() {
+    boolean onSendProgress() {
         if (!awaitingSendRoom || connection.awaitsNotSentLow()) {
             return false;
         }
@@ -312,7 +312,7 @@ public final class TcpTransport implements StreamTransport {
             return false;
         }
         awaitingSendRoom = false;
-        connection.awaitsSendRoom(false);
+        connection.setAwaitingSendRoom(false);
         hasSendRoom = true;
         return true;
     }
@@ -336,8 +336,8 @@ public final class TcpTransport implements StreamTransport {
     }
 
     @Override
-    public void endReading(boolean outer) {
-        stack().transmission().endReading(outer);
+    public void endReading(boolean wasReading) {
+        stack().transmission().endReading(wasReading);
     }
 
     @Override
@@ -348,7 +348,7 @@ public final class TcpTransport implements StreamTransport {
             stack().receiveNow();
         }
         // Evaluated before the write completes, because its listeners may add tasks.
-        boolean coalesces = channel != null && channel.sharesFlushes() && stack().transmission().mayCoalesce();
+        boolean coalesces = channel != null && channel.coalescesFlushes() && stack().transmission().mayCoalesce();
         if (closeReason != null) {
             IOException cause = failure();
             throw cause != null ? cause : new SocketException("Broken pipe: the connection is closed");
@@ -364,7 +364,7 @@ public final class TcpTransport implements StreamTransport {
      * Sends the written data with the SYN (TCP Fast Open), if a cookie of the server is known. Otherwise the data waits
      * for the connection.
      */
-    public void openFast(ChannelOutboundBuffer written, ByteBufAllocator allocator) throws IOException {
+    public void sendWithSyn(ChannelOutboundBuffer written, ByteBufAllocator allocator) throws IOException {
         if (connection.fastOpen()) {
             StreamSender.fill(this, written, allocator);
         }
@@ -402,17 +402,17 @@ public final class TcpTransport implements StreamTransport {
     }
 
     @Override
-    public void read(int bytes) {
-        connection.readWindowOpened(bytes);
+    public void reportRead(int bytes) {
+        connection.reportRead(bytes);
     }
 
     @Override
     public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
-        location.runOnOwner(() -> tell(change), () -> tell(late));
+        location.runOnOwner(() -> applyIfOpen(change), () -> applyIfOpen(late));
     }
 
     /** Applies a change while the connection is open. An ended connection stays with the engine of its former loop. */
-    private void tell(Consumer<TcpConnection> change) {
+    private void applyIfOpen(Consumer<TcpConnection> change) {
         if (closeReason == null) {
             change.accept(connection);
         }
@@ -434,13 +434,13 @@ public final class TcpTransport implements StreamTransport {
     public void shutdownOutput() {
         location.onLoop(() -> {
             connection.shutdownOutput();
-            stack().flushEnd();
+            stack().flushFin();
         });
     }
 
     /** Notifies the server of an accepted connection, or the channel of its events. */
     void deliver() {
-        markNotified();
+        unmarkReady();
         ConnectionAcceptor server = acceptor;
         if (server != null) {
             acceptor = null;
@@ -476,6 +476,6 @@ public final class TcpTransport implements StreamTransport {
         } else {
             connection.close();
         }
-        stack().flushEnd();
+        stack().flushFin();
     }
 }

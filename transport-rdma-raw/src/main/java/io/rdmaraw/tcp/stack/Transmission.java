@@ -34,7 +34,7 @@ import io.rdmaraw.loop.LoopTasks;
 final class Transmission implements Runnable {
     /** Maximum number of flushes that are coalesced. It bounds the delay of the first. */
     private static final int MAX_COALESCED = 32;
-    private static final int MAX_DELAYED_ENDS = 16;
+    private static final int MAX_DELAYED_FINS = 16;
 
     private enum State { IDLE, PENDING, SCHEDULED, TRANSMITTING, BLOCKED, ENDED }
 
@@ -46,11 +46,11 @@ final class Transmission implements Runnable {
     private boolean reading;
     private int coalesced;
     /** Value of {@link #coalesced} when this task was last enqueued. */
-    private int coalescedBefore;
+    private int coalescedAtEnqueue;
     /** Whether this task is in the loop's task queue. */
-    private boolean inTasks;
+    private boolean enqueued;
     /** Number of connections that ended their output while others wait to be read. */
-    private int delayedEnds;
+    private int delayedFins;
 
     Transmission(TcpStack stack, SegmentSender sender, ThreadAwareExecutor loop) {
         this.stack = stack;
@@ -77,13 +77,13 @@ final class Transmission implements Runnable {
 
     /** Begins the reads of a channel. Reads may nest; pass the returned state to {@link #endReading}. */
     boolean beginReading() {
-        boolean outer = reading;
+        boolean wasReading = reading;
         reading = true;
-        return outer;
+        return wasReading;
     }
 
-    void endReading(boolean outer) {
-        reading = outer;
+    void endReading(boolean wasReading) {
+        reading = wasReading;
     }
 
     /** Returns whether a coalescing flush would be deferred until other tasks have run. */
@@ -92,7 +92,7 @@ final class Transmission implements Runnable {
     }
 
     private boolean hasOtherTasks() {
-        return loop instanceof SingleThreadEventExecutor tasks && tasks.pendingTasks() > (inTasks ? 1 : 0);
+        return loop instanceof SingleThreadEventExecutor tasks && tasks.pendingTasks() > (enqueued ? 1 : 0);
     }
 
     /**
@@ -114,7 +114,7 @@ final class Transmission implements Runnable {
             return false;
         }
         state = State.SCHEDULED;
-        if (!inTasks) {
+        if (!enqueued) {
             enqueueBehindTasks();
         }
         return true;
@@ -124,19 +124,19 @@ final class Transmission implements Runnable {
      * Enqueues this task behind the present tasks of the loop. As long as further flushes follow, it is enqueued again.
      */
     private void enqueueBehindTasks() {
-        inTasks = true;
-        coalescedBefore = coalesced;
+        enqueued = true;
+        coalescedAtEnqueue = coalesced;
         LoopTasks.executeOrElse(loop, this, this);
     }
 
     /** Transmits when the tasks behind a coalesced flush have run. */
     @Override
     public void run() {
-        inTasks = false;
+        enqueued = false;
         if (state != State.SCHEDULED) {
             return;
         }
-        if (coalesced > coalescedBefore && hasOtherTasks()) {
+        if (coalesced > coalescedAtEnqueue && hasOtherTasks()) {
             enqueueBehindTasks();
         } else {
             transmit(System.nanoTime());
@@ -145,23 +145,23 @@ final class Transmission implements Runnable {
 
     /**
      * Handles the end of a channel's output. If other channels have not read the burst yet, the FIN waits, so that all
-     * FINs share a doorbell. After {@value #MAX_DELAYED_ENDS} channels the FINs are sent, but not the ACKs for channels
+     * FINs share a doorbell. After {@value #MAX_DELAYED_FINS} channels the FINs are sent, but not the ACKs for channels
      * that have yet to read.
      *
      * @param othersWait whether other channels have not read the burst yet
      */
-    void flushEnd(boolean othersWait) {
+    void flushFin(boolean othersWait) {
         if (!othersWait) {
             flush(false);
-        } else if (++delayedEnds >= MAX_DELAYED_ENDS && !reading) {
-            delayedEnds = 0;
+        } else if (++delayedFins >= MAX_DELAYED_FINS && !reading) {
+            delayedFins = 0;
             send(System.nanoTime(), true);
         }
     }
 
     /** Sends all segments of the engine, as far as there is room. */
     void transmit(long now) {
-        delayedEnds = 0;
+        delayedFins = 0;
         coalesced = 0;
         send(now, false);
     }
@@ -179,7 +179,7 @@ final class Transmission implements Runnable {
             state = !room ? State.BLOCKED : deliveredOnly || before == State.BLOCKED ? before : State.IDLE;
         }
         if (!room && before != State.BLOCKED) {
-            stack.port().awaitRoom(stack);
+            stack.deviceQueue().awaitRoom(stack);
         }
     }
 

@@ -133,13 +133,13 @@ public final class Cqe {
         return (both & CHECKSUM_MASK) == CHECKSUM_OK || (both & IPV6_CHECKSUM_MASK) == IPV6_CHECKSUM_OK;
     }
 
-    /** Returns whether the device wrote the frame into the completion queue; see {@link #takeInlineData}. */
+    /** Returns whether the device wrote the frame into the completion queue; see {@link #copyInlineData}. */
     public static boolean hasInlineData(long cqe) {
         return format(opOwn(cqe)) != 0;
     }
 
     /** Copies a frame that the device wrote into the completion queue to its buffer. */
-    public static void takeInlineData(long cqe, long buffer) {
+    public static void copyInlineData(long cqe, long buffer) {
         int format = format(opOwn(cqe));
         if (format == FORMAT_INLINE_32) {
             NativeMemory.copy(cqe, buffer, Math.min(byteCount(cqe), SIZE_BYTES / 2));

@@ -44,7 +44,7 @@ public final class Mlx5SendQueue {
     private long register;
     /** Number of blocks written. The device counts the low 16 bits. */
     private int producer;
-    private int rung;
+    private int rungProducer;
     private long lastRequest;
     /** Number of frames in the last request if further frames may join it, otherwise 0. */
     private int joinedFrames;
@@ -68,7 +68,7 @@ public final class Mlx5SendQueue {
         headerBytes = Wqe.CTRL_SIZE_BYTES + (multiPacket ? Wqe.UNIT_BYTES : Wqe.ETH_SIZE_BYTES);
         this.maxCarriedBlocks = Math.min(maxCarriedBlocks, rings.blueFlameBytes() / Wqe.BLOCK_BYTES);
         this.producer = producer;
-        rung = producer;
+        rungProducer = producer;
         buffer = rings.sendBuffer();
         blockMask = rings.sendBlocks() - 1;
         unitMask = rings.sendBlocks() * Wqe.UNITS_PER_BLOCK - 1;
@@ -85,7 +85,7 @@ public final class Mlx5SendQueue {
      *
      * @return an action to run once, after the queue pair has been destroyed
      */
-    public static Runnable noteCalls(QueuePairRings rings) {
+    public static Runnable registerVerbsSender(QueuePairRings rings) {
         return BlueFlameRegister.claim(rings.blueFlameRegister())::release;
     }
 
@@ -147,7 +147,7 @@ public final class Mlx5SendQueue {
     /** Restarts the ring after a reset of the queue pair. */
     public void reset() {
         producer = 0;
-        rung = 0;
+        rungProducer = 0;
         joinedFrames = 0;
     }
 
@@ -349,18 +349,18 @@ public final class Mlx5SendQueue {
      */
     public void ring() {
         finishJoined();
-        boolean whole = producer - rung == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()
+        boolean whole = producer - rungProducer == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()
                 && opcodeOf(NetworkOrder.getLong(lastRequest)) == Wqe.OPCODE_SEND;
         if (whole) {
             carryFrame();
         }
         Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
         if (whole) {
-            Doorbell.writeRequest(register, lastRequest, producer - rung << BLOCK_SHIFT);
+            Doorbell.writeRequest(register, lastRequest, producer - rungProducer << BLOCK_SHIFT);
         } else {
             Doorbell.write(register, NativeMemory.getLong(lastRequest));
         }
-        rung = producer;
+        rungProducer = producer;
         register ^= blueFlameHalfBytes;
     }
 

@@ -39,7 +39,7 @@ public final class Flow extends VerbsObject {
                 NativeMemory.putInt(attr + FlowAttrLayout.FLAGS_OFFSET,
                         NativeMemory.getInt(attr + FlowAttrLayout.FLAGS_OFFSET) | SOFTVERBS_FLOW_WHOLE);
             }
-            long flow = VerbsContext.made("ibv_create_flow",
+            long flow = VerbsContext.checkCreated("ibv_create_flow",
                     NativeCall.pointer(function, queuePair.openAddress(), attr), spec.toString());
             return new Flow(queuePair, spec, flow, addressOf(queuePair.context, spec));
         }
@@ -48,7 +48,7 @@ public final class Flow extends VerbsObject {
     private static PortAddresses addressOf(VerbsContext context, FlowSpec spec) {
         boolean hasList = !new DeviceName(context.deviceName()).isSoftware();
         return hasList && spec.unicastDestination() != FlowSpec.NO_MAC
-                ? PortAddresses.use(context.providerDeviceName(), spec.port(), spec.unicastDestination()) : null;
+                ? PortAddresses.acquire(context.providerDeviceName(), spec.port(), spec.unicastDestination()) : null;
     }
 
     /** Returns why the port cannot receive frames for the rule's destination MAC address, or null if it can. */

@@ -35,11 +35,11 @@ final class PortInterface {
     }
 
     static byte[] macAddress(VerbsContext context, int port) {
-        long function = context.library.extra("softverbs_get_mac");
+        long function = context.library.optionalFunction("softverbs_get_mac");
         if (function == 0) {
             String name = name(context, port);
             if (name == null) {
-                throw unseen(context, port, "its MAC address is not known");
+                throw interfaceNotVisible(context, port, "its MAC address is not known");
             }
             return HexFormat.ofDelimiter(":").parseHex(attribute(context, port, name, "address"));
         }
@@ -55,10 +55,11 @@ final class PortInterface {
     }
 
     static int mtuBytes(VerbsContext context, int port) {
-        long function = context.library.extra("softverbs_get_mtu");
+        long function = context.library.optionalFunction("softverbs_get_mtu");
         if (function == 0) {
             String name = name(context, port);
-            return name != null ? Integer.parseInt(attribute(context, port, name, "mtu")) : mtuWithout(context, port);
+            return name != null ? Integer.parseInt(attribute(context, port, name, "mtu"))
+                    : mtuWithoutInterface(context, port);
         }
         try (Arena arena = Arena.ofConfined()) {
             long mtu = arena.allocate(Integer.BYTES, Integer.BYTES).address();
@@ -68,7 +69,7 @@ final class PortInterface {
     }
 
     /** The active MTU is the MTU of the interface rounded down to an InfiniBand MTU, for example 1024 for 1500. */
-    private static int mtuWithout(VerbsContext context, int port) {
+    private static int mtuWithoutInterface(VerbsContext context, int port) {
         return Integer.getInteger(MTU_PROPERTY, HALF_OF_FIRST_MTU << context.queryPort(port).activeMtu());
     }
 
@@ -76,12 +77,12 @@ final class PortInterface {
         try {
             return PortInterfaces.ofHost().attribute(interfaceName, attribute);
         } catch (IOException e) {
-            throw unseen(context, port, "the " + attribute + " of " + interfaceName + " cannot be read ("
+            throw interfaceNotVisible(context, port, "the " + attribute + " of " + interfaceName + " cannot be read ("
                     + e.getMessage() + ')');
         }
     }
 
-    private static VerbsException unseen(VerbsContext context, int port, String consequence) {
+    private static VerbsException interfaceNotVisible(VerbsContext context, int port, String consequence) {
         return new VerbsException("ibv_query_port", Errno.ENODEV, "the network interface of port " + port + " of "
                 + context.deviceName() + " is not in this network namespace, so " + consequence
                 + "; move it here (ip link set DEV netns PID), or configure a userspace host (ownAddress)");

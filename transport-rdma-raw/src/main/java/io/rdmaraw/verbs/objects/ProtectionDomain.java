@@ -44,7 +44,7 @@ public final class ProtectionDomain extends VerbsObject {
                     ? NativeCall.pointer(context.library.regMrIova2, openAddress(), address, lengthBytes, address,
                             flags)
                     : NativeCall.pointer(context.library.regMr, openAddress(), address, lengthBytes, flags);
-            return new MemoryRegion(this, VerbsContext.made("ibv_reg_mr", result, lengthBytes + " bytes"));
+            return new MemoryRegion(this, VerbsContext.checkCreated("ibv_reg_mr", result, lengthBytes + " bytes"));
         } finally {
             lifecycle.unlock();
         }

@@ -82,7 +82,7 @@ final class QueuePairAttributes {
             long function = context.requiredExtension(VerbsContextLayout.CREATE_QP_EX_OFFSET, call);
             result = NativeCall.pointer(function, context.openAddress(), attr);
         }
-        return VerbsContext.made(call, result, "raw packet, " + options.maxSendWr() + " sends of "
+        return VerbsContext.checkCreated(call, result, "raw packet, " + options.maxSendWr() + " sends of "
                 + options.maxSendSge() + " SGEs, " + options.maxReceiveWr() + " receives of " + options.maxReceiveSge()
                 + " SGEs, " + options.maxInlineDataBytes() + " bytes inline, flags "
                 + "0x" + Integer.toHexString(options.createFlags())

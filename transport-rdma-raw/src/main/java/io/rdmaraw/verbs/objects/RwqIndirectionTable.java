@@ -38,7 +38,7 @@ public final class RwqIndirectionTable extends VerbsObject {
             NativeMemory.putInt(attr + RwqIndTableInitAttrLayout.LOG_IND_TBL_SIZE_OFFSET,
                     Integer.numberOfTrailingZeros(entries.length));
             NativeMemory.putLong(attr + RwqIndTableInitAttrLayout.IND_TBL_OFFSET, queues);
-            long table = VerbsContext.made("ibv_create_rwq_ind_table",
+            long table = VerbsContext.checkCreated("ibv_create_rwq_ind_table",
                     NativeCall.pointer(function, context.openAddress(), attr), entries.length + " entries");
             return new RwqIndirectionTable(context, entries, table, uses);
         }

@@ -172,8 +172,8 @@ public final class VerbsContext extends VerbsObject {
     public ProtectionDomain allocateProtectionDomain() {
         lifecycle.lock();
         try {
-            return new ProtectionDomain(this, made("ibv_alloc_pd", NativeCall.pointer(library.allocPd, openAddress()),
-                    ""));
+            return new ProtectionDomain(this, checkCreated("ibv_alloc_pd",
+                    NativeCall.pointer(library.allocPd, openAddress()), ""));
         } finally {
             lifecycle.unlock();
         }
@@ -184,7 +184,8 @@ public final class VerbsContext extends VerbsObject {
         lifecycle.lock();
         try {
             return new CompletionChannel(this,
-                    made("ibv_create_comp_channel", NativeCall.pointer(library.createCompChannel, openAddress()), ""));
+                    checkCreated("ibv_create_comp_channel",
+                            NativeCall.pointer(library.createCompChannel, openAddress()), ""));
         } finally {
             lifecycle.unlock();
         }
@@ -202,7 +203,7 @@ public final class VerbsContext extends VerbsObject {
         lifecycle.lock();
         try {
             long channel = channelOrNull == null ? 0 : channelOrNull.openAddress();
-            long cq = made("ibv_create_cq",
+            long cq = checkCreated("ibv_create_cq",
                     NativeCall.pointer(library.createCq, openAddress(), minEntries, 0, channel, completionVector),
                     minEntries + " entries, completion vector " + completionVector);
             return new CompletionQueue(this, channelOrNull, cq);
@@ -225,7 +226,7 @@ public final class VerbsContext extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(CqInitAttrExLayout.SIZE_BYTES, Long.BYTES).address();
             options.writeTo(attr);
-            long cq = made(call, NativeCall.pointer(function, openAddress(), attr, driverAttributes, 0),
+            long cq = checkCreated(call, NativeCall.pointer(function, openAddress(), attr, driverAttributes, 0),
                     options.toString());
             return new CompletionQueue(this, options.channelOrNull(), cq);
         } finally {
@@ -336,7 +337,7 @@ public final class VerbsContext extends VerbsObject {
     }
 
     /** Returns a pointer returned by a C call, or throws if the call failed. */
-    static long made(String call, long result, String detail) {
+    static long checkCreated(String call, long result, String detail) {
         if (NativeCall.isError(result)) {
             throw VerbsException.of(call, (int) -result, detail);
         }

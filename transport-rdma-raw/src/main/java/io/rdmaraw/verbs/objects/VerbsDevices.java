@@ -49,7 +49,7 @@ public final class VerbsDevices {
      * usable.
      */
     public static long softverbsFunction(String name) {
-        return softwareUnavailabilityCause() == null ? VerbsLibrary.softverbs().extra(name) : 0;
+        return softwareUnavailabilityCause() == null ? VerbsLibrary.softverbs().optionalFunction(name) : 0;
     }
 
     /**
@@ -158,12 +158,12 @@ public final class VerbsDevices {
      */
     private static long opened(VerbsLibrary library, long device, String openedAs) {
         long context = NativeCall.pointer(library.openDevice, device);
-        long reason = library.extra("softverbs_open_error");
+        long reason = library.optionalFunction("softverbs_open_error");
         if (NativeCall.isError(context) && reason != 0) {
             String text = NativeMemory.segment(NativeCall.pointer(reason, device), MAX_REASON_BYTES).getString(0);
             throw VerbsException.explained("ibv_open_device", (int) -context, "cannot open " + openedAs, text);
         }
-        return VerbsContext.made("ibv_open_device", context, openedAs);
+        return VerbsContext.checkCreated("ibv_open_device", context, openedAs);
     }
 
     /** The array returned by {@code ibv_get_device_list}. */
@@ -176,7 +176,8 @@ public final class VerbsDevices {
             this.library = library;
             try (Arena arena = Arena.ofConfined()) {
                 long count = arena.allocate(Integer.BYTES, Integer.BYTES).address();
-                array = VerbsContext.made("ibv_get_device_list", NativeCall.pointer(library.getDeviceList, count), "");
+                array = VerbsContext.checkCreated("ibv_get_device_list",
+                        NativeCall.pointer(library.getDeviceList, count), "");
                 size = NativeMemory.getInt(count);
             }
         }

@@ -117,7 +117,7 @@ public final class VerbsLibrary {
     }
 
     /** Returns the address of an exported function that other providers may lack, or 0. */
-    public long extra(String function) {
+    public long optionalFunction(String function) {
         return optionalAddress(lookup, function);
     }
 

@@ -45,7 +45,7 @@ public final class WorkQueue extends VerbsObject {
         long function = context.requiredExtension(VerbsContextLayout.CREATE_WQ_OFFSET, "ibv_create_wq");
         try (Arena arena = Arena.ofConfined()) {
             long attr = attributes(arena, domain, completionQueue, maxWr, maxSge, createFlags);
-            return made(context, domain, completionQueue, attr, "ibv_create_wq",
+            return wrapCreated(context, domain, completionQueue, attr, "ibv_create_wq",
                     NativeCall.pointer(function, context.openAddress(), attr));
         }
     }
@@ -54,7 +54,7 @@ public final class WorkQueue extends VerbsObject {
             long function, String call, long driverAttributes) {
         try (Arena arena = Arena.ofConfined()) {
             long attr = attributes(arena, domain, completionQueue, maxWr, 1, 0);
-            return made(context, domain, completionQueue, attr, call,
+            return wrapCreated(context, domain, completionQueue, attr, call,
                     NativeCall.pointer(function, context.openAddress(), attr, driverAttributes, 0));
         }
     }
@@ -72,11 +72,11 @@ public final class WorkQueue extends VerbsObject {
         return attr;
     }
 
-    private static WorkQueue made(VerbsContext context, ProtectionDomain domain, CompletionQueue completionQueue,
+    private static WorkQueue wrapCreated(VerbsContext context, ProtectionDomain domain, CompletionQueue completionQueue,
             long attr, String call, long result) {
         int maxWr = NativeMemory.getInt(attr + WqInitAttrLayout.MAX_WR_OFFSET);
         int maxSge = NativeMemory.getInt(attr + WqInitAttrLayout.MAX_SGE_OFFSET);
-        long wq = VerbsContext.made(call, result, maxWr + " receives of " + maxSge + " SGEs");
+        long wq = VerbsContext.checkCreated(call, result, maxWr + " receives of " + maxSge + " SGEs");
         initialise(wq);
         return new WorkQueue(context, domain, completionQueue, wq, maxWr, maxSge);
     }

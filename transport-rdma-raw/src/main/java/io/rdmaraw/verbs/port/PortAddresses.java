@@ -30,7 +30,7 @@ public final class PortAddresses {
     }
 
     /** Lets a port receive frames for an address, until {@link #release}. */
-    public static PortAddresses use(String device, int port, long mac) {
+    public static PortAddresses acquire(String device, int port, long mac) {
         synchronized (IN_USE) {
             PortAddresses address = IN_USE.computeIfAbsent(new Key(device, port, mac), PortAddresses::new);
             if (address.users++ == 0) {

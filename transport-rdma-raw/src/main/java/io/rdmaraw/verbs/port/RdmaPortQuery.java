@@ -49,14 +49,14 @@ final class RdmaPortQuery implements AutoCloseable {
 
     /** Returns the devices that are visible in this network namespace. */
     List<Device> devices() throws IOException {
-        int asked = ++sequence;
+        int requestSequence = ++sequence;
         List<Device> devices = new ArrayList<>();
         socket.send(writer.begin(type(RDMA_NLDEV_CMD_GET), NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_DUMP,
-                asked, 0));
+                requestSequence, 0));
         while (true) {
-            socket.receiveAnswer(reader);
+            socket.receiveReply(reader);
             while (reader.nextMessage()) {
-                if (reader.sequence() != asked) {
+                if (reader.sequence() != requestSequence) {
                     continue;
                 }
                 if (reader.type() == NetlinkReader.NLMSG_DONE) {
@@ -89,11 +89,11 @@ final class RdmaPortQuery implements AutoCloseable {
      * another network namespace ({@code fill_port_info}), or the kernel is older than 4.18.
      */
     String interfaceOf(Device device, int port) throws IOException {
-        int asked = ++sequence;
-        socket.send(writer.begin(type(RDMA_NLDEV_CMD_PORT_GET), NetlinkWriter.NLM_F_REQUEST, asked, 0)
+        int requestSequence = ++sequence;
+        socket.send(writer.begin(type(RDMA_NLDEV_CMD_PORT_GET), NetlinkWriter.NLM_F_REQUEST, requestSequence, 0)
                 .number(RDMA_NLDEV_ATTR_DEV_INDEX, device.index()).number(RDMA_NLDEV_ATTR_PORT_INDEX, port));
         // Do not check the type of the answer: nldev_port_get_doit() uses that of RDMA_NLDEV_CMD_GET.
-        socket.awaitAnswer(reader, asked);
+        socket.awaitReply(reader, requestSequence);
         refuseError();
         for (boolean more = reader.startAttributes(0) && reader.nextAttribute(); more; more = reader.nextAttribute()) {
             if (reader.attributeType() == RDMA_NLDEV_ATTR_NDEV_NAME) {

@@ -48,7 +48,7 @@ final class ReceivedAddresses implements AutoCloseable {
                 NDMSG_BYTES).fixedByte(0, AF_BRIDGE).fixedInt(NDM_IFINDEX_OFFSET, interfaceIndex)
                 .fixedByte(NDM_STATE_OFFSET, NUD_PERMANENT).fixedByte(NDM_FLAGS_OFFSET, NTF_SELF)
                 .mac(NDA_LLADDR, mac));
-        socket.awaitAnswer(reader, SEQUENCE);
+        socket.awaitReply(reader, SEQUENCE);
         return reader.error();
     }
 

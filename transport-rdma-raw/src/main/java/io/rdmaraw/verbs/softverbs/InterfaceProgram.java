@@ -13,11 +13,11 @@ import java.util.stream.LongStream;
 /**
  * An eBPF program attached to a network interface.
  *
- * @param place the hook that the program is attached to
+ * @param attachPoint the hook that the program is attached to
  * @param id    ID of the program as printed by {@code bpftool prog}
  * @param name  name of the program; empty if this process lacks the {@code CAP_SYS_ADMIN} to read it
  */
-public record InterfaceProgram(AttachPoint place, int id, String name) {
+public record InterfaceProgram(AttachPoint attachPoint, int id, String name) {
     private static final int MAX_PROGRAMS = 65;
     private static final int NAME_BYTES = 16;
     private static final String OWN_PREFIX = "rdma_raw_";
@@ -60,8 +60,8 @@ public record InterfaceProgram(AttachPoint place, int id, String name) {
     }
 
     private static InterfaceProgram read(long memory) {
-        int place = NativeMemory.getInt(memory + SoftverbsProgramLayout.PLACE_OFFSET);
-        return new InterfaceProgram(AttachPoint.values()[place],
+        int attachPoint = NativeMemory.getInt(memory + SoftverbsProgramLayout.PLACE_OFFSET);
+        return new InterfaceProgram(AttachPoint.values()[attachPoint],
                 NativeMemory.getInt(memory + SoftverbsProgramLayout.ID_OFFSET),
                 NativeMemory.segment(memory + SoftverbsProgramLayout.NAME_OFFSET, NAME_BYTES).getString(0));
     }

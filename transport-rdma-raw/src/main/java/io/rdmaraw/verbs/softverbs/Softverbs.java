@@ -79,7 +79,7 @@ public final class Softverbs {
         try (Arena arena = Arena.ofConfined()) {
             long memory = arena.allocate(SoftverbsCountersLayout.SIZE_BYTES, Long.BYTES).address();
             VerbsException.check("softverbs_query_counters",
-                    NativeCall.status(extra(context, "softverbs_query_counters"), context.openAddress(), memory),
+                    NativeCall.status(function(context, "softverbs_query_counters"), context.openAddress(), memory),
                     context.providerDeviceName());
             return read.apply(memory);
         }
@@ -91,7 +91,7 @@ public final class Softverbs {
      */
     public static String modeOf(VerbsContext context) {
         return isSoftverbs(context)
-                ? NativeMemory.segment(NativeCall.pointer(extra(context, "softverbs_mode"), context.openAddress()),
+                ? NativeMemory.segment(NativeCall.pointer(function(context, "softverbs_mode"), context.openAddress()),
                         MAX_MODE_BYTES).getString(0)
                 : "";
     }
@@ -107,7 +107,7 @@ public final class Softverbs {
         try (Arena arena = Arena.ofConfined()) {
             long bytes = arena.allocate(Integer.BYTES, Integer.BYTES).address();
             VerbsException.check("softverbs_get_whole_bytes",
-                    NativeCall.status(extra(context, "softverbs_get_whole_bytes"), context.openAddress(), bytes),
+                    NativeCall.status(function(context, "softverbs_get_whole_bytes"), context.openAddress(), bytes),
                     context.providerDeviceName());
             return NativeMemory.getInt(bytes);
         }
@@ -118,7 +118,7 @@ public final class Softverbs {
      * them.
      */
     public static void receiveWhole(VerbsContext context, QueuePair queuePair, WorkQueue large) {
-        VerbsException.check("softverbs_receive_whole", NativeCall.status(extra(context, "softverbs_receive_whole"),
+        VerbsException.check("softverbs_receive_whole", NativeCall.status(function(context, "softverbs_receive_whole"),
                 queuePair.openAddress(), large.openAddress()), context.providerDeviceName());
     }
 
@@ -128,13 +128,13 @@ public final class Softverbs {
      */
     public static void receiveWhole(VerbsContext context, WorkQueue queue, WorkQueue large) {
         VerbsException.check("softverbs_receive_whole_wq",
-                NativeCall.status(extra(context, "softverbs_receive_whole_wq"), queue.openAddress(),
+                NativeCall.status(function(context, "softverbs_receive_whole_wq"), queue.openAddress(),
                         large.openAddress()), context.providerDeviceName());
     }
 
     /** Returns the address of a softverbs function that libibverbs does not have. */
-    public static long extra(VerbsContext context, String function) {
-        long address = context.library.extra(function);
+    public static long function(VerbsContext context, String function) {
+        long address = context.library.optionalFunction(function);
         if (address == 0) {
             throw new IllegalStateException("this softverbs does not have " + function);
         }

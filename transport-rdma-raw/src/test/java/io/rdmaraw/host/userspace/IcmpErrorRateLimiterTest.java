@@ -17,7 +17,7 @@ class IcmpErrorRateLimiterTest {
     private static int takeFromMany(IcmpErrorRateLimiter budget, long nowNanos) {
         int taken = 0;
         for (int i = 0; i < 1000; i++) {
-            taken += budget.take(IpAddress.ipv4(0x0a010000 + 7 * i), nowNanos) ? 1 : 0;
+            taken += budget.tryAcquire(IpAddress.ipv4(0x0a010000 + 7 * i), nowNanos) ? 1 : 0;
         }
         return taken;
     }
@@ -29,13 +29,13 @@ class IcmpErrorRateLimiterTest {
         IcmpErrorRateLimiter budget = new IcmpErrorRateLimiter(new Random(1));
         int taken = 0;
         for (int i = 0; i < 100; i++) {
-            taken += budget.take(ONE, nowNanos) ? 1 : 0;
+            taken += budget.tryAcquire(ONE, nowNanos) ? 1 : 0;
         }
         assertEquals(6, taken);
         taken = 0;
         for (int i = 0; i < 10_000; i++) {
             nowNanos += TimeUnit.MILLISECONDS.toNanos(1);
-            taken += budget.take(ONE, nowNanos) ? 1 : 0;
+            taken += budget.tryAcquire(ONE, nowNanos) ? 1 : 0;
         }
         assertEquals(10, taken);
     }

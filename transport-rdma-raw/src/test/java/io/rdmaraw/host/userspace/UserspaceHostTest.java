@@ -264,12 +264,12 @@ class UserspaceHostTest {
             link.pass(60);
             link.hosts.remove(b);
             a.solicit(peer);
-            long before = a.stack.counters().asked;
+            long before = a.stack.counters().addressRequestsSent;
             link.pass(5 + 2.9);
             assertTrue(a.neighbor(peer).isResolved(), "it is still being asked");
             link.pass(0.2);
             assertFalse(a.neighbor(peer).isResolved());
-            assertEquals(3, a.stack.counters().asked - before);
+            assertEquals(3, a.stack.counters().addressRequestsSent - before);
             link.pass(1.1);
             assertNull(a.neighbor(peer));
             link.hosts.add(b);
@@ -283,7 +283,7 @@ class UserspaceHostTest {
         assertEquals(Neighbor.INCOMPLETE, a.neighbor(IP_B).state());
         link.pass(2.9);
         a.solicit(IP_B);
-        assertEquals(3, a.stack.counters().asked);
+        assertEquals(3, a.stack.counters().addressRequestsSent);
         link.pass(0.2);
         assertEquals(Neighbor.FAILED, a.neighbor(IP_B).state());
     }
@@ -373,7 +373,7 @@ class UserspaceHostTest {
         for (int i = 0; i < 5000; i++) {
             a.stack.solicit(IpAddress.ipv4(0x0a010000 + i), link.nowNanos);
         }
-        assertEquals(1024, a.stack.counters().asked);
+        assertEquals(1024, a.stack.counters().addressRequestsSent);
         link.pass(5);
         a.solicit(IP_B);
         assertNotNull(a.neighbor(IP_B), "and passes");

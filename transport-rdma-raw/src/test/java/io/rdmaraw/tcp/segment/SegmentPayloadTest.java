@@ -30,7 +30,7 @@ class SegmentPayloadTest {
     void borrowedSlicesHaveNoReference() {
         borrowBoth();
         assertReferences(1, 1);
-        segment.transmitted();
+        segment.releasePayload();
         assertReferences(1, 1);
         assertEquals(0, segment.payloadLength());
     }
@@ -41,7 +41,7 @@ class SegmentPayloadTest {
         segment.retainPayload();
         segment.retainPayload();
         assertReferences(2, 2);
-        segment.transmitted();
+        segment.releasePayload();
         assertReferences(1, 1);
     }
 
@@ -60,7 +60,7 @@ class SegmentPayloadTest {
         second.release();
         assertThrows(IllegalReferenceCountException.class, segment::retainPayload);
         assertReferences(1, 0);
-        segment.transmitted();
+        segment.releasePayload();
         assertReferences(1, 0);
         assertThrows(IllegalReferenceCountException.class, () -> segment.borrowSlice(second, 0, 1));
         assertEquals(0, segment.sliceCount());
@@ -73,11 +73,11 @@ class SegmentPayloadTest {
         assertReferences(1, 1);
         segment.retainPayload();
         assertReferences(2, 1);
-        segment.transmitted();
+        segment.releasePayload();
         borrowBoth();
         segment.retainPayload();
         segment.segmentSize = PIECE_BYTES / 2;
-        segment.keepFirstPiece();
+        segment.truncateToFirstSegment();
         assertEquals(PIECE_BYTES / 2, segment.payloadLength());
         assertReferences(2, 1);
     }
@@ -88,7 +88,7 @@ class SegmentPayloadTest {
         borrowBoth();
         segment.clear();
         segment.addSlice(first.retain(), 0, PIECE_BYTES);
-        segment.transmitted();
+        segment.releasePayload();
         assertReferences(1, 1);
     }
 

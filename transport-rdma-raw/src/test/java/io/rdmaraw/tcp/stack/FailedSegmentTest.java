@@ -84,14 +84,14 @@ class FailedSegmentTest {
     @Test
     void fromTheKernel() throws InterruptedException {
         ByteBuf frame = frame();
-        fail(each -> each.receiveByKernel(frame));
+        fail(each -> each.receiveFromKernel(frame));
         assertEquals(0, frame.refCnt());
     }
 
     @Test
     void forwardedByAnotherLoop() throws InterruptedException {
         List<ByteBuf> frames = List.of(frame(), frame(), frame());
-        fail(each -> each.receiveForwarded(new MigratedConnections.Batch(each, frames, List.of(true, true, true))));
+        fail(each -> each.receiveForwarded(new ForwardingTable.Batch(each, frames, List.of(true, true, true))));
         assertEquals(frames.size(), seen);
         frames.forEach(frame -> assertEquals(0, frame.refCnt()));
     }

@@ -23,7 +23,7 @@ class PortHandoverTest {
     }
 
     private void drain(String local) {
-        handover.begin(List.of(new PortHandover.Shared(IpAddress.parse(local), PORT)), PortHandover.Role.DRAINING);
+        handover.begin(List.of(new PortHandover.SharedPort(IpAddress.parse(local), PORT)), PortHandover.Role.DRAINING);
     }
 
     /** The successor has not bound the other address, so the draining process must answer there. */
@@ -34,7 +34,7 @@ class PortHandoverTest {
         assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
         assertFalse(handover.isShared(segmentFor("10.0.0.2", PORT)));
         // There is no stack that could count a drop, so this passes only if nothing is dropped.
-        assertFalse(handover.take(null, segmentFor("10.0.0.2", PORT)), "a SYN goes to the listener");
+        assertFalse(handover.handleUnmatched(null, segmentFor("10.0.0.2", PORT)), "a SYN goes to the listener");
         assertTrue(handover.mayReset(null, segmentFor("10.0.0.2", PORT)));
     }
 
@@ -51,12 +51,13 @@ class PortHandoverTest {
     @Test
     void eachFrameOfASegmentIsPassedOn() {
         List<String> passed = new ArrayList<>();
-        handover.passOn(List.of(), (stack, frame) -> passed.size() < 2 && passed.add(frame.toString(US_ASCII)));
+        handover.startForwarding(List.of(), (stack, frame) -> passed.size() < 2
+                && passed.add(frame.toString(US_ASCII)));
         ReceivedFrames received = new ReceivedFrames();
         received.begin(Unpooled.copiedBuffer("first", US_ASCII), true);
         received.add(Unpooled.copiedBuffer("second", US_ASCII));
         received.add(Unpooled.copiedBuffer("third", US_ASCII));
-        assertEquals(2, handover.passOn(null, received), "there was room for two");
+        assertEquals(2, handover.forward(null, received), "there was room for two");
         assertEquals(List.of("first", "second"), passed);
         received.end();
     }

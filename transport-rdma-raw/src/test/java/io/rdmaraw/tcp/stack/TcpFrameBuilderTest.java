@@ -78,7 +78,7 @@ class TcpFrameBuilderTest {
     private int frameLimitBytes = ETHERNET_BYTES + MTU_BYTES;
     private boolean segments;
     /** False simulates a card, which can only send from registered memory. */
-    private boolean sendsAllMemory = true;
+    private boolean onDemandPaging = true;
     private End client;
     private End server;
 
@@ -91,7 +91,7 @@ class TcpFrameBuilderTest {
     @ParameterizedTest
     @CsvSource({"100,false", "1400,false", "100_000,false", "1400,true", "100_000,true"})
     void payloadReleasedTooEarlyHoldsNoSlot(String lengthBytes, boolean card) {
-        sendsAllMemory = !card;
+        onDemandPaging = !card;
         connect(true, true);
         int available = queue.slots().available();
         int room = queue.sendRoom();
@@ -103,7 +103,7 @@ class TcpFrameBuilderTest {
         assertTrue(client.engine.pollSegment(now, out));
         first.release();
         assertThrows(IllegalReferenceCountException.class, () -> client.writer.write(out, MAC, MAC));
-        out.transmitted();
+        out.releasePayload();
         client.engine.onDataReleased(client.connection);
         assertEquals(available, queue.slots().available());
         assertEquals(room, queue.sendRoom());
@@ -132,7 +132,7 @@ class TcpFrameBuilderTest {
         boolean finished;
 
         End(boolean offload, long seed) {
-            writer = new TcpFrameBuilder(queue, offload, sendsAllMemory && queue.supportsOnDemandPaging());
+            writer = new TcpFrameBuilder(queue, offload, onDemandPaging && queue.supportsOnDemandPaging());
             TcpConfig config = TcpConfig.builder().mtuBytes(MTU_BYTES).maxSlices(Segment.MAX_SLICES)
                     .segmentationBytes(writer.maxSegmentedBytes()).build();
             engine = new TcpEngine(config, this, new Random(seed), now);
@@ -165,7 +165,7 @@ class TcpFrameBuilderTest {
         @Override
         public void data(TcpConnection of, ByteBuf buffer, int index, int length) {
             received.writeBytes(buffer, index, length);
-            of.readWindowOpened(length);
+            of.reportRead(length);
         }
 
         @Override
@@ -255,7 +255,7 @@ class TcpFrameBuilderTest {
         boolean registered = memory.equals("registered") || memory.equals("small")
                 || memory.equals("mixed") && random.nextBoolean();
         if (registered && queue.slots().available() > 1_000) {
-            return queue.slots().take().capacity(bytes);
+            return queue.slots().acquire().capacity(bytes);
         }
         return random.nextBoolean() ? Unpooled.buffer(20 * bytes, 20 * bytes)
                 : Unpooled.directBuffer(20 * bytes, 20 * bytes);
@@ -277,7 +277,7 @@ class TcpFrameBuilderTest {
         "false,false,small,2,true", "true,true,foreign,5,true", "true,true,foreign,0,false", "true,true,mixed,3,false",
         "true,false,mixed,3,false", "true,true,small,2,false", "true,true,foreign,5,false"})
     void streamsArriveAsTheyWereWritten(boolean ipv4, boolean offload, String memory, int loss, boolean allMemory) {
-        sendsAllMemory = allMemory;
+        onDemandPaging = allMemory;
         random = new Random(loss * 31L + memory.hashCode());
         connect(ipv4, offload);
         lossPercent = loss;
@@ -328,7 +328,7 @@ class TcpFrameBuilderTest {
         List<FrameBuf> held = new ArrayList<>();
         try {
             while (queue.slots().available() > 1) {
-                held.add(queue.slots().take());
+                held.add(queue.slots().acquire());
             }
             assertEquals(TcpConfig.MAX_SEGMENTATION_BYTES, client.writer.segmentedRoomBytes());
             client.connection.send(stream.retain());
@@ -346,7 +346,7 @@ class TcpFrameBuilderTest {
 
     @Test
     void withFewSlotsSegmentsAreShort() {
-        sendsAllMemory = false;
+        onDemandPaging = false;
         connect(true, true);
         ByteBuf stream = write(client.connection, "foreign", STREAM_BYTES / 4);
         int slotBytes = queue.slots().slotBytes();
@@ -354,7 +354,7 @@ class TcpFrameBuilderTest {
         try {
             for (int slots : new int[] {4, 1}) {
                 while (queue.slots().available() > slots) {
-                    held.add(queue.slots().take());
+                    held.add(queue.slots().acquire());
                 }
                 assertEquals(segments ? (slots - 1) * slotBytes : 0, client.writer.segmentedRoomBytes());
             }

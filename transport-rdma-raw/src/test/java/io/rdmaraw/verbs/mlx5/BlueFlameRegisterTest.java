@@ -86,7 +86,7 @@ class BlueFlameRegisterTest {
     @Test
     void queuePairDrivenByLibmlx5SharesItsRegister() {
         Sender rings = new Sender(1);
-        Runnable end = Mlx5SendQueue.noteCalls(rings(2, 0, 0));
+        Runnable end = Mlx5SendQueue.registerVerbsSender(rings(2, 0, 0));
         assertFalse(rings.copiesItsRequest());
         end.run();
         assertTrue(rings.copiesItsRequest(), "the other queue pair is gone");

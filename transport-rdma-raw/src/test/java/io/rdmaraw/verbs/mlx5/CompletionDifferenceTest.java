@@ -161,7 +161,7 @@ class CompletionDifferenceTest {
         finish(entry, received, Cqe.OPCODE_RESP_SEND, Cqe.FORMAT_INLINE_32, false);
         long buffer = theirs.scratch() + 16384;
         NativeMemory.fill(buffer, Cqe.SIZE_BYTES, (byte) 0);
-        Cqe.takeInlineData(entry, buffer);
+        Cqe.copyInlineData(entry, buffer);
         for (int i = 0; i < byteCount; i++) {
             assertEquals(NativeMemory.getByte(theirBuffer + i), NativeMemory.getByte(buffer + i), "byte " + i);
         }

@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.demo.server;
 
-import io.rdmaraw.tools.demo.server.ServerDemo.Question;
-import io.rdmaraw.tools.demo.server.ServerDemo.Questions;
+import io.rdmaraw.tools.demo.server.ServerDemo.ClientRequest;
+import io.rdmaraw.tools.demo.server.ServerDemo.ClientRequests;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,7 +20,7 @@ public final class DnsDemo extends ServerDemoCommand {
     }
 
     @Override
-    Questions questions() {
+    ClientRequests requests() {
         ServerNetwork.require("dig", "bind9-dnsutils");
         return (address, port) -> List.of(
                 dig(address, port, "192.0.2.80", "+short", "www.example.test", "A"),
@@ -29,10 +29,10 @@ public final class DnsDemo extends ServerDemoCommand {
                 dig(address, port, "rcvd: 2649", "+noall", "+stats", "+bufsize=4096", "big.example.test", "TXT"));
     }
 
-    private static Question dig(String address, int port, String expected, String... question) {
+    private static ClientRequest dig(String address, int port, String expected, String... question) {
         List<String> command = new ArrayList<>(List.of("dig", "@" + address, "-p", Integer.toString(port),
                 "+time=5", "+tries=1"));
         command.addAll(List.of(question));
-        return new Question(command, expected);
+        return new ClientRequest(command, expected);
     }
 }

@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.demo.server;
 
-import io.rdmaraw.tools.demo.server.ServerDemo.Question;
-import io.rdmaraw.tools.demo.server.ServerDemo.Questions;
+import io.rdmaraw.tools.demo.server.ServerDemo.ClientRequest;
+import io.rdmaraw.tools.demo.server.ServerDemo.ClientRequests;
 import io.rdmaraw.tools.server.ServerNetwork;
 import java.util.List;
 import picocli.CommandLine.Command;
@@ -19,16 +19,16 @@ public final class HttpDemo extends ServerDemoCommand {
     }
 
     @Override
-    Questions questions() {
+    ClientRequests requests() {
         ServerNetwork.require("curl", "curl");
         return (address, port) -> {
             String site = "http://" + address + ':' + port;
             return List.of(
-                    new Question(List.of("curl", "-sS", "--max-time", "10", "-i", site + "/plaintext"),
+                    new ClientRequest(List.of("curl", "-sS", "--max-time", "10", "-i", site + "/plaintext"),
                             "Hello, World!"),
-                    new Question(List.of("curl", "-sS", "--max-time", "10", site + "/json"),
+                    new ClientRequest(List.of("curl", "-sS", "--max-time", "10", site + "/json"),
                             "{\"message\":\"Hello, World!\"}"),
-                    new Question(List.of("curl", "-sS", "--max-time", "60", "-o", "/dev/null", "-w",
+                    new ClientRequest(List.of("curl", "-sS", "--max-time", "60", "-o", "/dev/null", "-w",
                             "%{http_code}, %{size_download} bytes in %{time_total} s\\n", site + "/bytes/10000000"),
                             "200, 10000000 bytes"));
         };

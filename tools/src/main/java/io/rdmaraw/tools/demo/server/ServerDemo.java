@@ -32,12 +32,12 @@ final class ServerDemo {
     }
 
     /** A request to the server: a client command, and the text that its output must contain. */
-    record Question(List<String> command, String expected) {
+    record ClientRequest(List<String> command, String expected) {
     }
 
     /** Creates the requests for the address of the server. */
-    interface Questions {
-        List<Question> of(String address, int port);
+    interface ClientRequests {
+        List<ClientRequest> of(String address, int port);
     }
 
     static boolean isRoot() {
@@ -48,18 +48,18 @@ final class ServerDemo {
      * Runs the server on AF_XDP at one end of a veth pair and the clients at the other end. Returns whether all answers
      * were right.
      */
-    boolean onVeth(Questions questions) {
+    boolean onVeth(ClientRequests requests) {
         try (ServerNetwork network = new ServerNetwork()) {
             String device = "soft:xdp:" + network.serverInterface();
-            say("Two network namespaces, joined by a veth pair: the server's end is " + network.serverInterface()
+            print("Two network namespaces, joined by a veth pair: the server's end is " + network.serverInterface()
                     + " with " + network.serverAddress() + '.');
-            say("$ ./rdma-raw example " + example + " --device " + device + " --address " + network.serverAddress()
+            print("$ ./rdma-raw example " + example + " --device " + device + " --address " + network.serverAddress()
                     + " --port " + port);
             try (PeerProcess server = network.start(List.of(), example, "--device", device, "--port",
                     Integer.toString(port))) {
-                say(server.output().strip());
-                say("Now a stock client, through the ordinary kernel at the other end:");
-                askAll(questions.of(network.serverAddress(), port), network.clientSide());
+                print(server.output().strip());
+                print("Now a stock client, through the ordinary kernel at the other end:");
+                runAll(requests.of(network.serverAddress(), port), network.clientSide());
                 showKernelSockets(network);
             }
         }
@@ -67,29 +67,29 @@ final class ServerDemo {
     }
 
     /** Runs the server on the loop device and the clients on this host. Returns whether all answers were right. */
-    boolean onLoop(Questions questions) {
+    boolean onLoop(ClientRequests requests) {
         try (TestNetwork network = new TestNetwork("demo", Path.of("."))) {
-            say("Without root: the server runs on the loop device, in memory; as root it would be a veth pair.");
-            say("$ ./rdma-raw example " + example + " --device soft:loop --port " + port);
+            print("Without root: the server runs on the loop device, in memory; as root it would be a veth pair.");
+            print("$ ./rdma-raw example " + example + " --device soft:loop --port " + port);
             List<String> command = new ArrayList<>(ServerNetwork.exampleCommand(example));
             command.addAll(List.of("--device", "soft:loop", "--port", Integer.toString(port)));
             try (PeerProcess server = ServerNetwork.awaitListening(
                     network.current().start(command.toArray(String[]::new)))) {
-                say(server.output().strip());
-                askAll(questions.of("127.0.0.1", port), network.current());
+                print(server.output().strip());
+                runAll(requests.of("127.0.0.1", port), network.current());
             }
         }
         return !failed;
     }
 
-    private void askAll(List<Question> questions, NetworkNamespace clients) {
-        for (Question question : questions) {
-            say("$ " + question.command().stream().map(ServerDemo::quoted).collect(Collectors.joining(" ")));
-            CommandResult result = clients.attempt(question.command().toArray(String[]::new));
-            say(result.output().strip());
-            if (result.exitCode() != 0 || !result.output().contains(question.expected())) {
+    private void runAll(List<ClientRequest> requests, NetworkNamespace clients) {
+        for (ClientRequest request : requests) {
+            print("$ " + request.command().stream().map(ServerDemo::quoted).collect(Collectors.joining(" ")));
+            CommandResult result = clients.attempt(request.command().toArray(String[]::new));
+            print(result.output().strip());
+            if (result.exitCode() != 0 || !result.output().contains(request.expected())) {
                 failed = true;
-                say("That is not what it should be: '" + question.expected() + "' is missing.");
+                print("That is not what it should be: '" + request.expected() + "' is missing.");
             }
         }
     }
@@ -102,7 +102,7 @@ final class ServerDemo {
     /** Prints the packet counters of the server's kernel. They are close to zero, because packets bypass the kernel. */
     private void showKernelSockets(ServerNetwork network) {
         String snmp = network.serverSide().run("cat", "/proc/net/snmp").output();
-        say("The kernel of the server's end has received " + counter(snmp, "Tcp:", "InSegs") + " TCP segments and "
+        print("The kernel of the server's end has received " + counter(snmp, "Tcp:", "InSegs") + " TCP segments and "
                 + counter(snmp, "Udp:", "InDatagrams") + " UDP datagrams: they went past it.");
     }
 
@@ -117,7 +117,7 @@ final class ServerDemo {
         return lines.get(1)[column];
     }
 
-    private void say(String line) {
+    private void print(String line) {
         out.println(line);
         out.flush();
     }

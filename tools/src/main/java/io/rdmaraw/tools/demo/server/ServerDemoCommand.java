@@ -1,7 +1,7 @@
 package io.rdmaraw.tools.demo.server;
 
 import io.rdmaraw.tools.command.ExitCode;
-import io.rdmaraw.tools.demo.server.ServerDemo.Questions;
+import io.rdmaraw.tools.demo.server.ServerDemo.ClientRequests;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -22,13 +22,13 @@ abstract class ServerDemoCommand implements Callable<Integer> {
     abstract int defaultPort();
 
     /** Returns the requests of the clients. */
-    abstract Questions questions();
+    abstract ClientRequests requests();
 
     @Override
     public final Integer call() {
         ServerDemo demo = new ServerDemo(spec.commandLine().getOut(), spec.name(),
                 port == null ? defaultPort() : port);
-        boolean right = loop || !ServerDemo.isRoot() ? demo.onLoop(questions()) : demo.onVeth(questions());
+        boolean right = loop || !ServerDemo.isRoot() ? demo.onLoop(requests()) : demo.onVeth(requests());
         return right ? 0 : ExitCode.FAILED;
     }
 }

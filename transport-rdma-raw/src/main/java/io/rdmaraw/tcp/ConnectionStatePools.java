@@ -3,7 +3,7 @@ package io.rdmaraw.tcp;
 import io.rdmaraw.tcp.send.Flight;
 
 /** Pools of the objects that a connection needs only while it has data in flight or out of order. */
-final class BufferPools {
+final class ConnectionStatePools {
     private static final int MAX_POOLED = 1024;
 
     private final Flight[] flights = new Flight[MAX_POOLED];
@@ -15,7 +15,7 @@ final class BufferPools {
         return pooledFlights > 0 ? flights[--pooledFlights] : new Flight();
     }
 
-    void recycle(Flight f) {
+    void releaseFlight(Flight f) {
         if (pooledFlights < MAX_POOLED && f.isPoolable()) {
             flights[pooledFlights++] = f;
         }
@@ -26,11 +26,11 @@ final class BufferPools {
         Flight f = c.flight;
         if (f != null) {
             if (!f.isIdle()) {
-                SendTimes.end(c, f);
+                SendTimeStatistics.end(c, f);
             }
             c.flight = null;
             f.queue.release();
-            recycle(f);
+            releaseFlight(f);
         }
     }
 
@@ -38,7 +38,7 @@ final class BufferPools {
         return pooledReassemblies > 0 ? reassemblies[--pooledReassemblies] : new Reassembly();
     }
 
-    void recycle(Reassembly r) {
+    void releaseReassembly(Reassembly r) {
         if (pooledReassemblies < MAX_POOLED && r.isPoolable()) {
             reassemblies[pooledReassemblies++] = r;
         }

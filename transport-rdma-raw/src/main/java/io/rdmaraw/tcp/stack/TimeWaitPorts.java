@@ -12,16 +12,16 @@ import java.util.function.Predicate;
  * The ports of a stack that are reserved only for connections in TIME-WAIT. No other program may use such a port yet. A
  * new connection to the same peer may, if no other port is free. Used on the loop's thread only.
  */
-final class LingeringPorts {
+final class TimeWaitPorts {
     /** Maximum number of ports examined, oldest first, to find one for a new connection. */
-    private static final int MAX_LOOKS = 1024;
+    private static final int MAX_EXAMINED = 1024;
 
     private final EventLoop loop;
     /** Ports and the {@link System#nanoTime()} at which each was added. */
     private final Map<TcpPort, Long> ports = new LinkedHashMap<>();
     private boolean closed;
 
-    LingeringPorts(EventLoop loop) {
+    TimeWaitPorts(EventLoop loop) {
         this.loop = loop;
     }
 
@@ -32,10 +32,10 @@ final class LingeringPorts {
             return;
         }
         // The port may be taken and added again before the timeout; the start time distinguishes the two.
-        long begunNanos = System.nanoTime();
-        ports.put(port, begunNanos);
+        long startNanos = System.nanoTime();
+        ports.put(port, startNanos);
         loop.schedule(() -> {
-            if (ports.remove(port, begunNanos)) {
+            if (ports.remove(port, startNanos)) {
                 port.closeIfUnused();
             }
         }, nanos, TimeUnit.NANOSECONDS);
@@ -43,12 +43,12 @@ final class LingeringPorts {
 
     /**
      * Removes a suitable port from this set and retains it for another connection. Returns null if there is none among
-     * the {@value #MAX_LOOKS} oldest ports.
+     * the {@value #MAX_EXAMINED} oldest ports.
      */
-    TcpPort take(Predicate<TcpPort> suitable) {
-        int looks = MAX_LOOKS;
+    TcpPort acquire(Predicate<TcpPort> suitable) {
+        int remaining = MAX_EXAMINED;
         for (TcpPort port : ports.keySet()) {
-            if (looks-- == 0) {
+            if (remaining-- == 0) {
                 break;
             }
             if (suitable.test(port) && port.retain()) {

@@ -9,23 +9,24 @@ import java.util.Optional;
  * Determines, once, whether this process can create network namespaces. In a container, root may lack the capabilities.
  * With {@code -Drdmaraw.namespaces=never}, nothing is tried, and the tests that need namespaces are skipped.
  */
-public final class NamespaceAbility {
+public final class NamespaceSupport {
     private static final Duration LIMIT = Duration.ofSeconds(10);
-    private static final Optional<String> REASON_AGAINST = findOut();
+    private static final Optional<String> UNAVAILABLE_REASON = findOut();
 
-    private NamespaceAbility() {
+    private NamespaceSupport() {
     }
 
     /** Returns why namespaces cannot be created, or empty if they can. */
-    public static Optional<String> reasonAgainst() {
-        return REASON_AGAINST;
+    public static Optional<String> unavailableReason() {
+        return UNAVAILABLE_REASON;
     }
 
     /**
-     * Same as {@link #reasonAgainst()} for tests that also need these programs. Each one is run with {@code --version}.
+     * Same as {@link #unavailableReason()} for tests that also need these programs. Each one is run with {@code
+     * --version}.
      */
-    static Optional<String> reasonAgainst(List<String> programs) {
-        return REASON_AGAINST.or(() -> tried(() -> programs.forEach(NamespaceAbility::runVersion)));
+    static Optional<String> unavailableReason(List<String> programs) {
+        return UNAVAILABLE_REASON.or(() -> tried(() -> programs.forEach(NamespaceSupport::runVersion)));
     }
 
     private static void runVersion(String program) {

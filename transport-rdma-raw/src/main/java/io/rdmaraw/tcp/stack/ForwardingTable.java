@@ -14,7 +14,7 @@ import java.util.List;
  * The connections with segments that arrive on this loop although another loop owns them. They are found by their
  * addresses and ports. The frames of one burst are forwarded to a loop in one task. Used on the loop's thread only.
  */
-public final class MigratedConnections {
+public final class ForwardingTable {
     private static final int MIN_CAPACITY = 64;
 
     /** Keyed, because peers choose their addresses and ports. */
@@ -52,8 +52,8 @@ public final class MigratedConnections {
      * Like {@link #add}, for a transport that another loop was found to own. Does nothing if it has ended or has moved
      * here.
      */
-    void follow(TcpTransport transport, TcpStack here) {
-        if (transport.location().isFollowed() && transport.location().target() != here && !contains(transport)) {
+    void addOwnedElsewhere(TcpTransport transport, TcpStack thisStack) {
+        if (transport.location().isForwarded() && transport.location().target() != thisStack && !contains(transport)) {
             add(transport);
         }
     }
@@ -114,8 +114,8 @@ public final class MigratedConnections {
         return hash.hash(c.localHigh(), c.localLow(), c.localPort(), c.remoteHigh(), c.remoteLow(), c.remotePort());
     }
 
-    /** Adds a frame to the batch that {@link #send()} forwards, and takes over its reference. */
-    public void pass(TcpTransport transport, ByteBuf frame, boolean checksumVerified) {
+    /** Adds a frame to the batch that {@link #flush()} forwards, and takes over its reference. */
+    public void enqueue(TcpTransport transport, ByteBuf frame, boolean checksumVerified) {
         TcpStack target = transport.location().target();
         Batch batch = null;
         for (Batch candidate : batches) {
@@ -137,7 +137,7 @@ public final class MigratedConnections {
      *
      * @return the number of frames dropped
      */
-    public int send() {
+    public int flush() {
         int dropped = 0;
         for (Batch batch : batches) {
             CrossLoopQueueLimit limit = batch.target.forwardLimit();

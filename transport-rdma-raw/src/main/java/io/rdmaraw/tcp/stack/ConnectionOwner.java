@@ -3,7 +3,7 @@ package io.rdmaraw.tcp.stack;
 import io.rdmaraw.tcp.TcpConnection;
 
 /** The channel of a connection, as seen by its transport. All methods are called on the transport's loop. */
-public interface ConnectionListener {
+public interface ConnectionOwner {
     /** Reports that the state of the connection has changed or that data has arrived. */
     void transportChanged();
 
@@ -14,7 +14,7 @@ public interface ConnectionListener {
     int sendBufferBytes(TcpConnection connection);
 
     /** Returns whether a flush may be deferred until the loop has run its queued tasks. */
-    boolean sharesFlushes();
+    boolean coalescesFlushes();
 
     /** Applies the channel's options to a connection that is being opened. */
     void applyOptions(TcpConnection connection);

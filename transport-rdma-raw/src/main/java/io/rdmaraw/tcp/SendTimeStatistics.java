@@ -7,10 +7,10 @@ import io.rdmaraw.tcp.send.Flight.Limit;
  * Measures how long a connection has had data to send, and how long the peer's window or its own send buffer
  * prevented sending. Linux's TCP_INFO has the same values (tcp_chrono).
  */
-final class SendTimes {
+final class SendTimeStatistics {
     private static final long MILLI_NANOS = 1_000_000;
 
-    private SendTimes() {
+    private SendTimeStatistics() {
     }
 
     static void begin(TcpConnection c, Flight f) {
@@ -20,14 +20,14 @@ final class SendTimes {
     /** Ends the busy time when nothing is queued or in flight any more. */
     static void end(TcpConnection c, Flight f) {
         long now = c.engine.now();
-        limited(c, f, Limit.NONE, now);
+        setLimit(c, f, Limit.NONE, now);
         // Counts the millisecond boundaries crossed, as Linux counts jiffies. Many busy times are shorter than a
         // millisecond; rounding each of them down would add up to 0.
         c.busyMillis += (int) (now / MILLI_NANOS - f.busySinceNanos / MILLI_NANOS);
     }
 
     /** Sets the window or buffer that limits sending from now on; NONE if neither does. */
-    static void limited(TcpConnection c, Flight f, Limit limit, long now) {
+    static void setLimit(TcpConnection c, Flight f, Limit limit, long now) {
         if (f.limit != limit) {
             change(c, f, limit, now);
         }

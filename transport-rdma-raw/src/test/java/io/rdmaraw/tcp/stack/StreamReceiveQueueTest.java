@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** Merges received pieces into one message. Bytes keep their order and no reference is lost. */
-class ReceivedPiecesTest {
+class StreamReceiveQueueTest {
     /** An allocator that fails, as one of the user may. */
     private static final class Failing extends AbstractByteBufAllocator {
         Failing() {
@@ -44,7 +44,7 @@ class ReceivedPiecesTest {
         }
     }
 
-    private final ReceivedPieces received = new ReceivedPieces();
+    private final StreamReceiveQueue received = new StreamReceiveQueue();
 
     private static ByteBuf piece(int bytes, int first) {
         ByteBuf piece = Unpooled.directBuffer(bytes);
@@ -62,7 +62,7 @@ class ReceivedPiecesTest {
         if (firstBytes + secondBytes > 1 << 16) {
             assertEquals(firstBytes, takeAndRelease(new Failing()), "a single piece needs no memory");
         } else {
-            assertThrows(OutOfMemoryError.class, () -> received.takeMerged(new Failing(), Integer.MAX_VALUE));
+            assertThrows(OutOfMemoryError.class, () -> received.pollMerged(new Failing(), Integer.MAX_VALUE));
         }
         received.drop();
         assertTrue(received.isEmpty());
@@ -74,7 +74,7 @@ class ReceivedPiecesTest {
     void piecesAreMergedInOrder(int firstBytes, int secondBytes, int mergedBytes) {
         List<ByteBuf> pieces = Stream.of(piece(firstBytes, 0), piece(secondBytes, firstBytes)).toList();
         pieces.forEach(received::add);
-        ByteBuf merged = received.takeMerged(UnpooledByteBufAllocator.DEFAULT, Integer.MAX_VALUE);
+        ByteBuf merged = received.pollMerged(UnpooledByteBufAllocator.DEFAULT, Integer.MAX_VALUE);
         assertEquals(mergedBytes, merged.readableBytes());
         for (int i = 0; i < mergedBytes; i++) {
             assertEquals((byte) i, merged.getByte(i), "byte " + i);
@@ -85,7 +85,7 @@ class ReceivedPiecesTest {
     }
 
     private int takeAndRelease(Failing allocator) {
-        ByteBuf taken = received.takeMerged(allocator, Integer.MAX_VALUE);
+        ByteBuf taken = received.pollMerged(allocator, Integer.MAX_VALUE);
         int bytes = taken.readableBytes();
         taken.release();
         return bytes;

@@ -6,7 +6,7 @@ import io.rdmaraw.ffi.NetworkOrder;
  * The ICMPv6 parameter problems with which a host answers IPv6 packets that it cannot process (RFC 8200 sections
  * 4 to 4.5, RFC 4443 section 3.4).
  */
-public final class Ipv6Faults {
+public final class Ipv6ParameterProblems {
     /** Code of a parameter problem: a field has an invalid value. */
     public static final int ERRONEOUS_FIELD = 0;
     /** Code of a parameter problem: unrecognized next header (RFC 4443 section 3.4). */
@@ -14,7 +14,7 @@ public final class Ipv6Faults {
     /** Code of a parameter problem: unrecognized option of a type that requests an answer. */
     public static final int UNKNOWN_OPTION = 2;
     /** Result of {@link #code} if no answer is sent. */
-    public static final int SILENT = -1;
+    public static final int NO_ANSWER = -1;
 
     private static final int PAYLOAD_LENGTH_POINTER = 4;
     private static final int NEXT_HEADER_POINTER = 6;
@@ -25,20 +25,20 @@ public final class Ipv6Faults {
     private static final int OPTION_ACTION_REPORT = 0x80;
     private static final int OPTION_ACTION_REPORT_UNICAST = 0xc0;
 
-    private Ipv6Faults() {
+    private Ipv6ParameterProblems() {
     }
 
-    /** Returns the code of the parameter problem, or {@link #SILENT}. */
+    /** Returns the code of the parameter problem, or {@link #NO_ANSWER}. */
     public static int code(ParsedFrame packet, ParseVerdict verdict) {
         if (packet.ipVersion != 6) {
-            return SILENT;
+            return NO_ANSWER;
         }
         return switch (verdict) {
-            case OTHER_PROTOCOL -> packet.protocol == IpProtocol.NO_NEXT_HEADER ? SILENT : UNKNOWN_NEXT_HEADER;
+            case OTHER_PROTOCOL -> packet.protocol == IpProtocol.NO_NEXT_HEADER ? NO_ANSWER : UNKNOWN_NEXT_HEADER;
             case IPV6_ROUTING_HEADER -> ERRONEOUS_FIELD;
-            case IPV6_BAD_FRAGMENT -> packet.payloadLengthBytes == 0 ? SILENT : ERRONEOUS_FIELD;
+            case IPV6_BAD_FRAGMENT -> packet.payloadLengthBytes == 0 ? NO_ANSWER : ERRONEOUS_FIELD;
             case IPV6_UNKNOWN_OPTION -> optionCode(packet);
-            default -> SILENT;
+            default -> NO_ANSWER;
         };
     }
 
@@ -47,14 +47,14 @@ public final class Ipv6Faults {
      * answered (RFC 8200 section 4.2).
      */
     private static int optionCode(ParsedFrame packet) {
-        int action = NetworkOrder.getU8(packet.payloadAddress() + unknownOption(packet)) & OPTION_ACTION_MASK;
+        int action = NetworkOrder.getU8(packet.payloadAddress() + unknownOptionOffset(packet)) & OPTION_ACTION_MASK;
         boolean multicast = Ipv6Header.isMulticast(Ipv6Header.destinationHigh(packet.networkAddress()));
         return action == OPTION_ACTION_REPORT || action == OPTION_ACTION_REPORT_UNICAST && !multicast ? UNKNOWN_OPTION
-                : SILENT;
+                : NO_ANSWER;
     }
 
     /** Returns the offset of the unrecognized option in the header at which the parser has stopped. */
-    private static int unknownOption(ParsedFrame packet) {
+    private static int unknownOptionOffset(ParsedFrame packet) {
         long header = packet.payloadAddress();
         int offset = 2;
         while ((NetworkOrder.getU8(header + offset) & OPTION_ACTION_MASK) == 0) {
@@ -69,7 +69,7 @@ public final class Ipv6Faults {
         int stoppedAt = packet.payloadOffset - packet.networkOffset;
         return switch (verdict) {
             case IPV6_ROUTING_HEADER -> stoppedAt + ROUTING_TYPE_OFFSET;
-            case IPV6_UNKNOWN_OPTION -> stoppedAt + unknownOption(packet);
+            case IPV6_UNKNOWN_OPTION -> stoppedAt + unknownOptionOffset(packet);
             // Either the length is not a multiple of eight, or the fragment ends beyond the maximum packet
             // length.
             case IPV6_BAD_FRAGMENT -> packet.moreFragments && (packet.payloadLengthBytes & 7) != 0

@@ -10,7 +10,7 @@ import java.util.ArrayDeque;
  * The received bytes of a connection that the user has not read yet. They are kept in order, in the buffers that they
  * arrived in. Belongs to the connection's {@link StreamTransport}. Used on the thread of the loop that owns it.
  */
-public final class ReceivedPieces {
+public final class StreamReceiveQueue {
     private static final int MAX_MERGED_BYTES = 1 << 16;
     private static final int MAX_COPIED_BYTES = 1024;
     /** Number of unread pieces from which on further small pieces are copied into shared memory. */
@@ -20,7 +20,7 @@ public final class ReceivedPieces {
     /** Created on first use. */
     private ArrayDeque<ByteBuf> pieces;
     /** Buffer for small pieces. More are added to it as long as it is the last piece. */
-    private ByteBuf shared;
+    private ByteBuf sharedBuffer;
 
     public boolean isEmpty() {
         return pieces == null || pieces.isEmpty();
@@ -43,22 +43,22 @@ public final class ReceivedPieces {
      * a whole buffer. The receive window counts only payload bytes, so it would not limit this memory.
      */
     private boolean addToShared(ByteBuf piece) {
-        boolean joins = shared != null && shared == pieces.peekLast()
-                && shared.writableBytes() >= piece.readableBytes();
+        boolean fits = sharedBuffer != null && sharedBuffer == pieces.peekLast()
+                && sharedBuffer.writableBytes() >= piece.readableBytes();
         try {
-            if (!joins) {
-                shared = ByteBufAllocator.DEFAULT.directBuffer(SHARED_BYTES, SHARED_BYTES);
-                pieces.add(shared);
+            if (!fits) {
+                sharedBuffer = ByteBufAllocator.DEFAULT.directBuffer(SHARED_BYTES, SHARED_BYTES);
+                pieces.add(sharedBuffer);
             }
-            shared.writeBytes(piece);
-            return joins;
+            sharedBuffer.writeBytes(piece);
+            return fits;
         } finally {
             piece.release();
         }
     }
 
     /** Takes the first piece, or its first {@code limitBytes} bytes if it is longer. */
-    public ByteBuf take(int limitBytes) {
+    public ByteBuf poll(int limitBytes) {
         ByteBuf piece = pieces.peek();
         return piece.readableBytes() <= limitBytes ? pieces.poll() : piece.readRetainedSlice(limitBytes);
     }
@@ -69,9 +69,9 @@ public final class ReceivedPieces {
      *
      * @param limitBytes maximum number of bytes; a fixed maximum of this class applies too
      */
-    public ByteBuf takeMerged(ByteBufAllocator allocator, int limitBytes) {
+    public ByteBuf pollMerged(ByteBufAllocator allocator, int limitBytes) {
         if (pieces.size() == 1 || pieces.peek().readableBytes() >= limitBytes) {
-            return take(limitBytes);
+            return poll(limitBytes);
         }
         int maxBytes = Math.min(limitBytes, MAX_MERGED_BYTES);
         int bytes = 0;
@@ -86,11 +86,11 @@ public final class ReceivedPieces {
         if (count == 1 && bytes > MAX_COPIED_BYTES) {
             return pieces.poll();
         }
-        return bytes <= MAX_COPIED_BYTES ? copied(count, allocator.directBuffer(bytes))
-                : composed(count, allocator.compositeBuffer(count));
+        return bytes <= MAX_COPIED_BYTES ? copyPieces(count, allocator.directBuffer(bytes))
+                : composePieces(count, allocator.compositeBuffer(count));
     }
 
-    private ByteBuf copied(int count, ByteBuf merged) {
+    private ByteBuf copyPieces(int count, ByteBuf merged) {
         for (int i = 0; i < count; i++) {
             ByteBuf piece = pieces.poll();
             merged.writeBytes(piece);
@@ -99,7 +99,7 @@ public final class ReceivedPieces {
         return merged;
     }
 
-    private ByteBuf composed(int count, CompositeByteBuf merged) {
+    private ByteBuf composePieces(int count, CompositeByteBuf merged) {
         for (int i = 0; i < count; i++) {
             merged.addComponent(true, pieces.poll());
         }
