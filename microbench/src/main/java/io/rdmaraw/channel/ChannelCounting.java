@@ -30,7 +30,7 @@ public final class ChannelCounting implements AutoCloseable {
         port.burst(frames);
         channel.receivedFrames += frames;
         channel.receivedBytes += bytes;
-        events.burst(queue.counters().copiedOutFrames);
+        events.onBurst(queue.counters().copiedOutFrames);
     }
 
     @Override

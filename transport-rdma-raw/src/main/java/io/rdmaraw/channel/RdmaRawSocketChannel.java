@@ -217,7 +217,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler handler) throws IOException {
         if (transport instanceof TcpTransport connection) {
-            requireDevice(loop, connection.stack().port().device().name());
+            requireDevice(handler, connection.stack().deviceQueue().device().name());
         }
         if (parent() == null || hasJoinedLoop || transport.loop() == eventLoop()) {
             return null;

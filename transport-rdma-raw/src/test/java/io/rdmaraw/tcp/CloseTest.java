@@ -31,7 +31,7 @@ class CloseTest {
         d.send(10);
         d.engine.closeAll();
         d.says("FPA 1 len 10 ack 1").state(FIN_WAIT_1);
-        assertTrue(d.engine.areOrphansDelivering());
+        assertTrue(d.engine.hasUndeliveredOrphans());
         d.engine.closeAll();
         d.saysNothing().hears("A 1 ack 12").state(FIN_WAIT_2);
     }

@@ -31,7 +31,7 @@ final class EndOfProcess {
     }
 
     static void stackOpened(TcpStack stack) {
-        if (TIMEOUT_MILLIS > 0 && !new DeviceName(stack.port().device().name()).isLoopback()) {
+        if (TIMEOUT_MILLIS > 0 && !new DeviceName(stack.deviceQueue().device().name()).isLoopback()) {
             add(stack);
         }
     }
@@ -90,7 +90,7 @@ final class EndOfProcess {
     }
 
     private static void closeConnections(TcpStack stack) {
-        if (!stack.isOver()) {
+        if (!stack.isClosed()) {
             // A connection with unread data is reset. A kernel would already have sent its written data.
             stack.flushNow();
             stack.engine().closeAll();
@@ -100,12 +100,12 @@ final class EndOfProcess {
 
     /** Waits until the peers have acknowledged all data and the FINs. Resets the remaining ones after the deadline. */
     private static void awaitDelivery(TcpStack stack, long deadlineNanos, CountDownLatch pending) {
-        if (stack.isDelivering() && System.nanoTime() - deadlineNanos < 0) {
+        if (stack.hasUndeliveredOrphans() && System.nanoTime() - deadlineNanos < 0) {
             stack.eventLoop().schedule(() -> awaitDelivery(stack, deadlineNanos, pending), POLL_MILLIS,
                     TimeUnit.MILLISECONDS);
             return;
         }
-        if (stack.isDelivering()) {
+        if (stack.hasUndeliveredOrphans()) {
             stack.engine().shutdown();
             stack.flushNow();
         }
