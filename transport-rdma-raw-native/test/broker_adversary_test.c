@@ -22,10 +22,10 @@
 
 /*
  * Bounds: the longest answer to another client, the rate of others and the part of their frames that pass, and the
- * kernel's memory. Two devices and the descriptors that a client keeps of closed ones hold memory
+ * kernel's memory. The longest answer is not judged if this process itself had to wait for a processor. Two devices and the descriptors that a client keeps of closed ones hold memory
  * (docs/reference/security.md).
  */
-enum { MAX_ANSWER_MICROS = 200000, MIN_PERCENT = 95, MAX_KERNEL_MIB = 1024 };
+enum { MAX_ANSWER_MICROS = 200000, MAX_LATE_MILLIS = 50, MIN_PERCENT = 95, MAX_KERNEL_MIB = 1024 };
 
 enum { DEFAULT_SECONDS = 3, CALM_MILLIS = 1000, ROUND_NANOS = 5000000, MAX_ANSWERS = 1 << 18, SERVICE_PORT = 3000,
        STEP_MILLIS = 100, FRAME_BYTES = 96, REPLY_WAIT_MILLIS = 20 };
@@ -40,6 +40,7 @@ struct figures {
     unsigned answers;               /* of the broker */
     uint32_t micros[MAX_ANSWERS];   /* their times */
     long kernel_kib;                /* most memory that the kernel had for itself */
+    double late_seconds;            /* longest delay of this thread after its timer: the machine is starved */
 };
 
 struct stage {
@@ -274,7 +275,11 @@ static void await_round(struct figures *figures)
 {
     if (figures->rounds == 0)
         figures->next = now();
+    bool sleeps = seconds_since(figures->next) < 0;
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &figures->next, NULL);
+    double late = seconds_since(figures->next);
+    if (sleeps && late > figures->late_seconds)
+        figures->late_seconds = late;
     figures->next.tv_nsec += ROUND_NANOS;
     figures->next.tv_sec += figures->next.tv_nsec / 1000000000;
     figures->next.tv_nsec %= 1000000000;
@@ -330,7 +335,11 @@ static void report_all(struct figures *calm, struct figures *beside)
     printf("rate beside calm: %.3f; memory of the kernel at most %ld MiB above calm\n", rate, mib);
     if (getenv("SOFTVERBS_FUZZ_BOUNDS") == NULL)
         return;
-    CHECK(answer_at(beside, 1) <= MAX_ANSWER_MICROS);
+    if (beside->late_seconds * 1000 > MAX_LATE_MILLIS)
+        printf("the machine had other work: a timer was %.0f ms late, and the longest answer is not judged\n",
+               beside->late_seconds * 1000);
+    else
+        CHECK(answer_at(beside, 1) <= MAX_ANSWER_MICROS);
     CHECK(rate * 100 >= MIN_PERCENT);
     CHECK(beside->passed * 100.0 >= MIN_PERCENT * (double)beside->sent);
     CHECK(mib <= MAX_KERNEL_MIB);
