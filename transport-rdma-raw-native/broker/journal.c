@@ -31,7 +31,7 @@ void journal(const char *format, ...)
         second = now.tv_sec;
         lines = 0;
     }
-    /* A pipe that nobody reads would block the program. If it is writable, it has room for one line. */
+    /* A full pipe would block the program. If it is writable, it has room for one line. */
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (++lines > JOURNAL_LINES || poll(&output, 1, 0) != 1) {
         suppressed++;

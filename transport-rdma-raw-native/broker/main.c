@@ -108,9 +108,8 @@ static bool refuses_connections(const struct sockaddr_un *address)
 }
 
 /*
- * Returns true if the socket file was left by a killed broker, because nobody listens on it. The acceptor, which
- * listens, is killed with the broker and may be ending. A file of another kind refuses connections too, and must not be
- * removed.
+ * Returns true if a killed broker left the socket file: no process listens on it. Retries, because the killed broker's
+ * acceptor may still be ending. A file of another kind refuses connections too, and must not be removed.
  */
 static bool is_stale(const struct sockaddr_un *address)
 {
@@ -176,7 +175,7 @@ static void raise_limit(int resource)
     (void)setrlimit(resource, &limit);
 }
 
-/* Checks the requirements before a client connects, and prints the missing ones. */
+/* Raises limits and drops privileges. Returns false, and prints the reason, if a requirement is missing. */
 static bool meets_requirements(void)
 {
     raise_limit(RLIMIT_MEMLOCK);

@@ -42,7 +42,7 @@ struct session_start {
     uint32_t may_filter;    /* the policy grants the client a TCP port, so it may send descriptors */
 };
 
-/* The first message to the broker: the client's user, or the errno for which there is no client. */
+/* The first message to the broker: the client's user, or an errno if no client was accepted. */
 struct session_report {
     int32_t error;
     int32_t pid;
@@ -69,8 +69,8 @@ void session_run(int listener, int reports, int done_pipe, bool confined) __attr
 
 /*
  * The process that waits for clients and forks a session for each. It is forked before the broker has any device, so
- * sessions hold nothing of other clients. A connection that no session has accepted stays in the queue: closing it
- * would close descriptors in flight in it.
+ * sessions hold nothing of other clients. Only sessions take connections from the queue: closing a connection also
+ * closes the descriptors in flight in it, which can block.
  *
  * It accepts one client at a time: each byte that the broker sends through the socket allows one more, and a struct
  * session_report answers. The process ends with the broker, and all sessions with it.

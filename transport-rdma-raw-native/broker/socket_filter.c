@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 
 /*
- * Returns false if the program may return another length, which would truncate packets of a connection instead of
- * dropping them.
+ * Returns false if the program may return a length other than 0 (drop) and UINT32_MAX (accept), which would truncate
+ * packets.
  */
 static bool never_truncates(const struct sock_filter *code, uint32_t instructions)
 {

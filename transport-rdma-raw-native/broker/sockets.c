@@ -57,8 +57,8 @@ static int open_confined(const char *netdev, int *fd)
 }
 
 /*
- * Binds a confined socket to another interface. xsk_bind() checks the socket's device first and returns EINVAL; without
- * that check it finds no such interface.
+ * Binds a confined socket to an interface that does not exist. xsk_bind() checks the socket's device first and returns
+ * EINVAL; a kernel without that check returns ENODEV.
  */
 bool sockets_are_confined(void)
 {

@@ -99,10 +99,9 @@ bool sv_channel_is_nonblocking(const struct sv_channel *channel)
 /* ---- arming ---- */
 
 /*
- * Returns true if arriving frames must wake the readers of a completion queue that is armed, that is, if a rule steers
- * frames to its receives. Without a rule it gets send completions only, which the sending thread adds. If such queues
- * counted too, a loop that only accepts connections for others, and arms its queue once, would keep the sockets from
- * the channels of the other loops for ever.
+ * Returns true if the queue counts while it is armed: a rule steers frames to its receives, so frames must wake its
+ * readers. A queue without a rule has send completions only, which the sending thread adds. The queue of a loop that
+ * only accepts connections for others stays armed. If it counted, no channel of another loop would get the sockets.
  */
 static bool awaits_frames(const struct sv_cq *cq)
 {
@@ -192,8 +191,8 @@ static void remove_first(struct sv_channel *channel)
 }
 
 /*
- * Removes the oldest event and returns its queue. Returns NULL if there is none, because the queue of a token has been
- * destroyed. The caller holds the mutex.
+ * Removes the oldest event and returns its queue. Returns NULL if the queue was destroyed after the caller had taken
+ * the token. The caller holds the mutex.
  */
 static struct sv_cq *pop_event(struct sv_channel *channel)
 {

@@ -10,7 +10,7 @@
 #include "frame.h"
 #include "wire_defs.h"
 
-/* Returns the sum of RFC 1071. */
+/* Adds the words of the data to a sum of RFC 1071, which sv_sum_fold() reduces to 16 bits. */
 uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum);
 /* Copies bytes between areas that do not overlap, and returns their sum. */
 uint64_t sv_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum);
@@ -26,14 +26,14 @@ static inline uint32_t sv_checksum_at(struct sv_layout layout)
     return layout.l4 == IPPROTO_TCP ? SV_TCP_CHECKSUM_AT : SV_UDP_CHECKSUM_AT;
 }
 
-/*
- * Returns true if the IPv4 header checksum and the TCP or UDP checksum of a received frame are correct. As on mlx5,
- * other frames (IPv6, fragments, other protocols) are never reported as verified.
- */
 bool sv_checksum_ipv4_header_ok(const uint8_t *ip);
 bool sv_checksum_l4_ok(const struct sv_frame *frame);
 
-/* Nearly every header has no options and takes three loads. */
+/*
+ * Returns true if the IPv4 header checksum and the TCP or UDP checksum of a received frame are correct. As on mlx5,
+ * other frames (IPv6, fragments, other protocols) are never reported as verified. A header without options takes three
+ * loads.
+ */
 static inline bool sv_checksum_verify(const struct sv_frame *frame)
 {
     if (frame->layout.l3 != 4 || frame->layout.l4 == 0)
@@ -55,8 +55,8 @@ static inline bool sv_checksum_verify(const struct sv_frame *frame)
 void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout);
 void sv_checksum_fill_ipv4_header(uint8_t *ip);
 /*
- * Computes the TCP or UDP checksum of a received frame if the sender left it to hardware that does not exist. Returns
- * true in this case; the frame then counts as verified.
+ * Fills in the TCP or UDP checksum of a received frame if the sender left it to hardware (offload). Returns true if it
+ * did, and if an IPv4 header is correct; the frame then counts as verified.
  */
 bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout layout);
 

@@ -57,7 +57,7 @@ struct flow_hashes {
     uint64_t endpoint;
 };
 
-/* If `received` is set, the local address is the destination. */
+/* If `received` is set, the local address is the destination. `ports` are always in the order of received segments. */
 static inline struct flow_hashes hash_flow(uint64_t secret, const uint8_t *ip, uint32_t ports, bool received)
 {
     bool ipv4 = ip[0] >> 4 == 4;
@@ -145,7 +145,10 @@ static struct sv_steer_marks *opening_bucket(const struct sv_connections *connec
     return &connections->opening[sv_steer_bucket(hash, SV_STEER_OPENING_BUCKETS)];
 }
 
-/* Adds the marks of a sent SYN. An acknowledgment of it proves that the peer received it, however late it arrives. */
+/*
+ * Adds two marks of a sent SYN: the connection, which the XDP program ignores after a few seconds, and the proof, which
+ * any later acknowledgment of the SYN matches.
+ */
 static void insert_opening_marks(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
                                  uint32_t time)
 {

@@ -60,7 +60,7 @@ struct sv_gso {
 
 /* Holds the headers of one segment of a GSO frame. */
 struct sv_gso_slot {
-    struct sv_frame_rest rest;          /* first: frames refer to it */
+    struct sv_frame_rest rest;          /* must be first: frame->rest is cast to the slot */
     uint8_t header[SV_GSO_HEADER_ROOM];
 };
 

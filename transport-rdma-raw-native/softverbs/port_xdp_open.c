@@ -80,8 +80,7 @@ static int too_many_queues(const struct sv_wire *wire)
 {
     return sv_explain(EOPNOTSUPP, "'%s' has more than %d receive queues, the maximum: use ethtool -L %s combined %d "
                       "(rx %d if the driver counts them separately), or soft:packet:%s, which takes any number",
-                          wire->netdev,
-                      MAX_QUEUES, wire->netdev, MAX_QUEUES, MAX_QUEUES, wire->netdev);
+                      wire->netdev, MAX_QUEUES, wire->netdev, MAX_QUEUES, MAX_QUEUES, wire->netdev);
 }
 
 /*

@@ -78,7 +78,7 @@ struct sv_xdp_queue {
     struct sv_xdp_receive_socket main;
     struct sv_xdp_receive_socket syns;
     struct sv_xdp_ring fill;
-    uint32_t filtered_until;        /* position in the main ring: bursts that begin before it are filtered */
+    uint32_t filtered_until;        /* bursts of the main ring that begin before it drop unsolicited segments */
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
     bool partial_checksums;         /* checksums may be missing: from senders on this host, and after GRO */
@@ -137,9 +137,8 @@ void sv_xdp_queue_close(struct sv_xdp_queue *queue);
 /* Returns the largest MTU that the queue can carry. */
 uint32_t sv_xdp_queue_max_mtu(const struct sv_xdp_queue *queue);
 /*
- * Returns the chunk size. In zero copy the card writes to the chunk, and some cards know the room behind its headroom
- * in whole KiB only (SRRCTL.BSIZEPKT of igb, igc and ixgbe). With small chunks they would truncate frames of 1500
- * bytes to 1024.
+ * Returns the chunk size. A card that writes to chunks (zero copy) may measure the space after the headroom in whole
+ * KiB (SRRCTL.BSIZEPKT of igb, igc and ixgbe). With small chunks it would truncate frames of 1500 bytes to 1024.
  */
 static inline uint32_t sv_xdp_chunk_bytes(uint32_t mtu, bool zero_copy)
 {
@@ -148,10 +147,9 @@ static inline uint32_t sv_xdp_chunk_bytes(uint32_t mtu, bool zero_copy)
 }
 
 /*
- * The main receive ring has the number of receive chunks divided by the main divisor, the ring for SYNs divided by the
- * SYN divisor. A zero-copy driver receives the frames of all programs, including the host's, into these chunks. If the
- * process pauses, its rings fill up and the kernel drops further frames, which frees their chunks: a quarter of the
- * chunks always stays with the driver. In copy mode only the process's own frames occupy chunks.
+ * The divisors give the ring sizes: number of receive chunks / divisor. In copy mode only the process's own frames
+ * occupy chunks. A zero-copy driver also receives the host's frames into them. If the process pauses, its full rings
+ * hold three quarters of the chunks, and the driver keeps the rest for the host.
  */
 static inline uint32_t sv_xdp_main_divisor(bool zero_copy)
 {
@@ -199,8 +197,8 @@ void sv_xdp_queue_busy_poll(const struct sv_xdp_queue *queue);
 unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit);
 
 /*
- * Copies frames into the ring and makes the kernel send them. Returns how many it accepted; *error is why it accepted
- * no more.
+ * Copies frames into the ring and makes the kernel send them. Returns the number of accepted frames. If it is less than
+ * `count`, *error is the reason.
  *
  * If the interface accepts none for a while, the frames in the ring count as accepted: a later send or poll transmits
  * them. If the interface has no send queue of this number, `can_send` becomes false, and the frames of the burst have

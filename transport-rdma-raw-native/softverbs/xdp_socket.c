@@ -198,8 +198,8 @@ static int set_up_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_con
     if (error == 0)
         error = sends ? set_up_sending(queue) : sv_xdp_set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     /*
-     * Before the socket is bound, because a zero-copy driver then takes its receive buffers from the fill ring.
-     * If virtio_net finds none there, it receives nothing and checks again only when a frame arrives.
+     * At the bind, a zero-copy driver takes its receive buffers from the fill ring. If virtio_net finds none there, it
+     * receives nothing and checks again only when a frame arrives.
      */
     if (error == 0)
         error = hand_out_chunks(queue);
@@ -232,7 +232,7 @@ static int open_socket(int *fd)
                                        "CONFIG_XDP_SOCKETS; soft:packet: works without");
 }
 
-/* This socket shares flags and rings with the main one. */
+/* This socket has its own receive ring. It shares memory, flags and fill ring with the main one. */
 static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
     struct sv_xdp_receive_socket *syns = &queue->syns;
@@ -252,8 +252,8 @@ static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
 }
 
 /*
- * In tap mode the queue belongs to the TAP interface. Binding a socket to the network interface for a moment shows
- * whether that has a queue of this number: the result is not EINVAL. Another process may use the queue.
+ * In tap mode the queue belongs to the TAP interface. This checks that the network interface has a queue of this number
+ * too: a bind fails with EINVAL if not, and with EBUSY if another process uses it.
  */
 static int check_queue_exists(const struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
@@ -274,7 +274,7 @@ static int check_queue_exists(const struct sv_xdp_queue *queue, const struct sv_
     return error;
 }
 
-/* ---- of a broker ---- */
+/* ---- sockets from a broker ---- */
 
 static void apply_layout(struct sv_xdp_queue *queue, const struct sv_broker_layout *layout, uint32_t number)
 {
@@ -332,11 +332,10 @@ static bool read_statistics(int fd, struct xdp_statistics *statistics)
 }
 
 /*
- * Finds whether the interface has a send queue of this number. A socket can be bound to a queue number below the number
- * of receive queues or of send queues. Beyond the current send queues (real_num_tx_queues) a send call reports success
- * and does nothing, and not every driver and kernel reports this number. So a descriptor outside of the memory is sent:
- * if the kernel reads the ring, it rejects and counts the descriptor. Zero copy exists only for queues that
- * do both.
+ * Returns true if the interface has a send queue of this number. A bind succeeds also if there is only a receive queue.
+ * A send call then reports success and does nothing, and not every driver and kernel reports the number of send queues.
+ * So this sends a descriptor outside of the memory: if the kernel reads the ring, it rejects and counts the descriptor.
+ * A queue with zero copy always receives and sends.
  */
 static bool has_send_queue(struct sv_xdp_queue *queue)
 {
@@ -363,9 +362,9 @@ static void count_drops(struct sv_receiver *receiver)
 }
 
 /*
- * Counts the times that a driver found no free chunk: such a driver drops frames itself, so the kernel counts only the
- * times. The driver may have set its flag after the last poll, and sleepers do not poll. Without a wakeup it would
- * receive nothing more.
+ * Counts how often the driver found no free chunk; the kernel does not know how many frames it dropped. Also wakes the
+ * driver, which may have stopped after the last poll (XDP_RING_NEED_WAKEUP). While all threads sleep, none polls and
+ * wakes it.
  */
 static void count_drops_of_driver(struct sv_receiver *receiver)
 {

@@ -10,17 +10,17 @@
 #include <unistd.h>
 
 /* Feature bits of <linux/virtio_net.h>: frames that the device may send, and buffers into which it receives. */
-enum { FEATURE_MTU = 3, FEATURE_GUEST_TSO4 = 7, FEATURE_GUEST_TSO6 = 8, FEATURE_GUEST_ECN = 9, FEATURE_GUEST_UFO = 10,
-      FEATURE_MRG_RXBUF = 15,
-       FEATURE_GUEST_USO4 = 54, FEATURE_GUEST_USO6 = 55 };
+enum { FEATURE_MTU = 3, FEATURE_RECEIVE_TSO4 = 7, FEATURE_RECEIVE_TSO6 = 8, FEATURE_RECEIVE_ECN = 9,
+       FEATURE_RECEIVE_UFO = 10, FEATURE_MRG_RXBUF = 15, FEATURE_RECEIVE_USO4 = 54, FEATURE_RECEIVE_USO6 = 55 };
 
 static bool may_send_gso_frames(const char *features)
 {
-    static const unsigned alone[] = {FEATURE_GUEST_TSO4, FEATURE_GUEST_TSO6, FEATURE_GUEST_ECN, FEATURE_GUEST_UFO};
+    static const unsigned alone[] = {FEATURE_RECEIVE_TSO4, FEATURE_RECEIVE_TSO6, FEATURE_RECEIVE_ECN,
+                                     FEATURE_RECEIVE_UFO};
     for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++)
         if (features[alone[i]] == '1')
             return true;
-    return features[FEATURE_GUEST_USO4] == '1' && features[FEATURE_GUEST_USO6] == '1';
+    return features[FEATURE_RECEIVE_USO4] == '1' && features[FEATURE_RECEIVE_USO6] == '1';
 }
 
 bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu)
@@ -31,7 +31,7 @@ bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu)
         return true;
     bool read = fgets(features, sizeof features, file) != NULL;
     fclose(file);
-    if (!read || strlen(features) <= FEATURE_GUEST_USO6 || features[FEATURE_MRG_RXBUF] == '1')
+    if (!read || strlen(features) <= FEATURE_RECEIVE_USO6 || features[FEATURE_MRG_RXBUF] == '1')
         return true;
     return !may_send_gso_frames(features) && (features[FEATURE_MTU] != '1' || max_mtu <= ETH_DATA_LEN);
 }

@@ -22,8 +22,8 @@
 
 /*
  * Bounds: the longest answer to another client, the rate of others and the part of their frames that pass, and the
- * kernel's memory. The longest answer is not judged if this process itself had to wait for a processor. Two devices and the descriptors that a client keeps of closed ones hold memory
- * (docs/reference/security.md).
+ * kernel's memory. The longest answer is not judged if this process itself had to wait for a processor. Two devices and
+ * the descriptors that a client keeps of closed ones hold memory (docs/reference/security.md).
  */
 enum { MAX_ANSWER_MICROS = 200000, MAX_LATE_MILLIS = 50, MIN_PERCENT = 95, MAX_KERNEL_MIB = 1024 };
 

@@ -32,7 +32,10 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     /** Changes a membership. Called on the channel's loop. */
     abstract void changeGroup(GroupChange change) throws IOException;
 
-    /** Returns whether the calling thread is that of the channel's loop. */
+    /**
+     * Returns whether the channel is registered and the calling thread is that of its loop. False on the loop's thread
+     * if the channel has left that loop.
+     */
     abstract boolean isOnThisLoop();
 
     private ChannelFuture change(GroupChange.Kind kind, InetAddress group, NetworkInterface interfaceOrNull,

@@ -21,8 +21,9 @@ final class OptionTable<C> {
     }
 
     private final Map<ChannelOption<?>, Setting<C, ?>> settings = new LinkedHashMap<>();
-    /** Names of other transports. Not listed by {@link #options()}. */
+    /** Settings by the options of other Netty transports with the same meaning. Not listed by {@link #options()}. */
     private final Map<ChannelOption<?>, Setting<C, ?>> otherNames = new HashMap<>();
+    /** Settings by the JDK's option names. Not listed by {@link #options()}. */
     private final Map<String, Setting<C, ?>> socketOptions = new HashMap<>();
     private ChannelOption<?>[] options = {};
 

@@ -56,7 +56,8 @@ public final class RdmaRaw {
     }
 
     /**
-     * Replaces errors of class initializers, which have no message. The first native call runs in such an initializer.
+     * Returns a failure whose message explains it. If the JVM denies native access, the message says how to permit it.
+     * The first native call runs in a class initializer, whose error has no message.
      */
     private static Throwable explained(Throwable failure) {
         for (Throwable t = failure; t != null; t = t.getCause()) {

@@ -422,8 +422,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     /**
-     * Receives what the channels of this loop have sent to each other. The kernel has such bytes in the receiver's socket
-     * when write() returns; here they arrive in the next turns.
+     * Receives what the channels of this loop have sent to each other. The kernel has such bytes in the receiver's
+     * socket when write() returns; here they arrive in the next turns.
      */
     private void receiveBeforeClosing() {
         try {

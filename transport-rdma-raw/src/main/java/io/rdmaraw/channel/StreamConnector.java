@@ -14,7 +14,10 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.ConnectionPendingException;
 import java.util.concurrent.TimeUnit;
 
-/** A connection attempt of a channel: its promise, timeout and cancellation. Used on the loop's thread only. */
+/**
+ * The connection attempts of a channel, at most one at a time: promise, timeout and cancellation. Used on the loop's
+ * thread only.
+ */
 final class StreamConnector {
     private final RdmaRawSocketChannel channel;
     private final Runnable closeAction;
@@ -65,7 +68,7 @@ final class StreamConnector {
         }
     }
 
-    /** Schedules the timeout on the channel's new loop. */
+    /** Schedules the rest of the timeout on the channel's loop. Called when an attempt begins and after each move. */
     void joinLoop() {
         if (promise != null && timeoutMillis > 0) {
             long remainingNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis) - (System.nanoTime() - beginNanos);
@@ -86,8 +89,8 @@ final class StreamConnector {
     }
 
     /**
-     * Returns the remote address as passed to connect, including its host name, like Netty's other transports. Returns
-     * null for a wildcard address: it stands for this host and is not the address of the peer.
+     * Returns the remote address of the last attempt as passed to connect, including its host name, like Netty's other
+     * transports. Returns null for a wildcard address: it stands for this host and is not the address of the peer.
      */
     InetSocketAddress peer() {
         return remote.getAddress().isAnyLocalAddress() ? null : remote;

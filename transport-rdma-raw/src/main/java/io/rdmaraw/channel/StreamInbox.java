@@ -12,10 +12,10 @@ import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import java.io.IOException;
 
 /**
- * Fires the bytes received by a socket channel's transport while the user reads, followed by their end: the peer's FIN
- * or the error that ended the connection. The end is reported even while reads are paused, once all bytes have been
- * fired. Bytes count as read, and open the receive window, just before they are fired. Used on the loop's thread only,
- * except {@link #isShutdown()}.
+ * Fires the bytes that a socket channel's transport has received. It fires them only while a {@code read()} is pending.
+ * After the last byte it reports the end of the stream: the peer's FIN or the error that ended the connection. The end
+ * needs no pending read. Bytes count as read, and open the receive window, just before they are fired. Used on the
+ * loop's thread only, except {@link #isShutdown()}.
  */
 final class StreamInbox {
     private final RdmaRawSocketChannel channel;
@@ -26,16 +26,19 @@ final class StreamInbox {
     private IOException failure;
     private volatile boolean shutdown;
     private boolean endReported;
-    /** Set if the last read failed before it fired anything. */
+    /** Set by a failed read and cleared just before the next message is fired. */
     private boolean readFailed;
-    /** Set while bytes were removed from the stream and are not in a buffer of the user yet. */
+    /**
+     * Set while bytes have left the receive queue and are not in a complete message yet. If copying fails, it remains
+     * set: these bytes are lost.
+     */
     private boolean bytesLost;
 
     StreamInbox(RdmaRawSocketChannel channel) {
         this.channel = channel;
     }
 
-    /** Fires received bytes if the user reads, and then the end of the stream. */
+    /** Fires received bytes if a read is pending, and then the end of the stream. */
     void transportChanged(StreamTransport transport) {
         if (shutdown) {
             transport.shutdownInput();
@@ -100,8 +103,8 @@ final class StreamInbox {
         reading = true;
         try {
             StreamReceiveQueue received = transport.received();
-            // Bytes that arrive while a handler writes are read in the next turn, so that other channels are served
-            // first.
+            // A handler that writes more than the send buffer holds lets the stack receive. The transport is then ready
+            // again, and its new bytes are read in the next turn: other channels are served first.
             while (readPending && !received.isEmpty() && channel.isOpen() && !transport.isReady()) {
                 readOnce(transport, received);
             }
@@ -118,8 +121,8 @@ final class StreamInbox {
 
     /**
      * Reports an exception thrown by the user's allocator or handle. As with NIO, the channel stays open and reads
-     * again in another turn. It is closed if that read fails too, if memory is exhausted, or if bytes of the stream are
-     * lost.
+     * again in another turn. It is closed if that read fails before it fires a message, if memory is exhausted, or if
+     * bytes of the stream are lost.
      */
     private void readFailed(Throwable cause) {
         channel.pipeline().fireChannelReadComplete();
@@ -134,12 +137,13 @@ final class StreamInbox {
         }
     }
 
-    /** Fires messages up to the limit of the user's allocator between two {@code channelReadComplete}s. */
+    /** Fires as many messages as the receive allocator permits, followed by {@code channelReadComplete}. */
     @SuppressWarnings("deprecation") // RecvByteBufAllocator is replaced in Netty 5 only
     private void readOnce(StreamTransport transport, StreamReceiveQueue received) {
         RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
         handle.reset(channel.config());
-        // Receive buffers are posted in advance and not allocated here. A size set by the user is respected.
+        // The handle allocates no buffers here, because the device receives into buffers posted in advance. A size set
+        // by the user still limits each message.
         boolean adaptiveSize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
         boolean copiesPayload = channel.config().copiesReceived() && transport.receivesIntoSlots();
         TcpStackStatistics counters = channel.loopStack().counters();
@@ -168,7 +172,10 @@ final class StreamInbox {
         channel.pipeline().fireChannelReadComplete();
     }
 
-    /** Returns the maximum size of a message. Only a size set by the user limits it, not the default adaptive size. */
+    /**
+     * Returns the maximum size of a merged message. The handle's guess limits it only if the user has set a receive
+     * allocator or a number of messages per read.
+     */
     @SuppressWarnings("deprecation") // as above
     private int limitBytes(RecvByteBufAllocator.Handle handle) {
         return channel.config().readLimitSet() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;

@@ -296,7 +296,7 @@ public final class NetworkSnapshot {
 
     /**
      * Returns the score of a next hop. Like the kernel, skips IPv6 routers that do not answer; for IPv4, the
-     * kernel does so only if configured. Also skips IPv6 routers that nobody can solicit.
+     * kernel does so only if configured. Also skips IPv6 routers that cannot be solicited.
      */
     private int score(Route.NextHop hop, int preferredLink) {
         if (!isUsable(hop)) {

@@ -8,8 +8,9 @@ import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.wire.EtherType;
 
 /**
- * The frames of one poll. Reused for every poll. Arrays of primitives replace frame objects, so that receiving
- * allocates nothing and stores no references.
+ * The frames of one poll. Reused for every poll. Arrays of primitives replace frame objects, so that a frame in a
+ * slot costs no allocation and no stored reference. Only frames that were copied out of their slots are stored as
+ * buffers.
  */
 public final class ReceiveBurst {
     private static final int COPIED = -1;
@@ -21,6 +22,7 @@ public final class ReceiveBurst {
     private final boolean[] checksumsVerified = new boolean[FrameQueue.BURST_FRAMES];
     private final ByteBuf[] copies = new ByteBuf[FrameQueue.BURST_FRAMES];
     private SlotPool slots;
+    /** Set if Netty's leak detector tracks received frames. */
     private boolean tracked;
     private int size;
     private int takenEnd;
@@ -61,8 +63,8 @@ public final class ReceiveBurst {
     }
 
     /**
-     * Returns the address of a frame that is in a slot and not taken yet, or 0 if the frame was copied out. The
-     * whole slot is readable.
+     * Returns the address of a frame that is in a slot and not taken yet, or 0 if the frame was copied out. Callers
+     * may read beyond the end of a short frame, up to the end of its slot.
      */
     public long slotAddress(int index) {
         int slotIndex = slotIndices[index];

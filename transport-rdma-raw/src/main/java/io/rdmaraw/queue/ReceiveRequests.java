@@ -23,19 +23,24 @@ public abstract class ReceiveRequests {
         this.refillBatch = refillBatch;
     }
 
-    /** Describes up to {@code room} requests, limited by the free memory, and returns their number. */
+    /**
+     * Takes free memory and prepares requests that {@link #postDescribed} posts.
+     *
+     * @param room maximum number of requests
+     * @return the number of requests; fewer than {@code room} if the batch is full or memory is short
+     */
     protected abstract int describeBatch(int room);
 
-    /** Posts the described requests and returns how many the device accepted. */
+    /** Posts the prepared requests and returns how many the device accepted. */
     protected abstract int postDescribed(int count);
 
     /**
-     * Calls {@link #completed} for every posted request. Completions that arrive later for these requests are
-     * ignored.
+     * Takes back the memory of every posted request and calls {@link #completed} for it. Completions that arrive later
+     * for these requests are ignored.
      */
     protected abstract void reclaimAll();
 
-    /** Returns reserved memory that is not posted to the pool, if the subclass reserves any. */
+    /** Returns reserved memory to the pool, if the subclass reserves any. */
     void releaseUnposted() {
     }
 
@@ -44,14 +49,17 @@ public abstract class ReceiveRequests {
         counters.receiveQueueLow++;
     }
 
-    /** Returns the number of missing requests for which no memory is reserved. */
+    /** Returns how many requests the queue lacks, without those for which the subclass has reserved memory. */
     int unbacked() {
         return depth - posted;
     }
 
     /**
-     * Returns the number of free memory units to keep for this queue, which has failed or lacks memory. Without
-     * this reserve, handlers could hold all memory, so that their own replies could not be sent.
+     * Returns the number of free memory units that the next refill will take: 0 if the queue lacks less than a batch,
+     * which is normal after a refill. The number is larger if the queue has failed or if memory was short.
+     *
+     * <p>Callers subtract it from the free memory before they let handlers hold more frames. Otherwise the refill
+     * would take the memory that sending needs.
      */
     final int missing() {
         int unbacked = unbacked();
@@ -113,7 +121,10 @@ public abstract class ReceiveRequests {
         }
     }
 
-    /** Takes back all posted memory after a reset and reserves it for {@link #refill}. */
+    /**
+     * Takes back all posted memory after a reset and permits {@link #refill} again. The memory is reserved for this
+     * queue if the subclass reserves memory, or else returns to the pool.
+     */
     final void afterReset() {
         reclaimAll();
         failed = false;

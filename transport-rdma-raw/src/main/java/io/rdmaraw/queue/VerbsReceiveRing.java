@@ -7,17 +7,21 @@ import io.rdmaraw.verbs.objects.VerbsObject;
 import io.rdmaraw.verbs.objects.Wc;
 import io.rdmaraw.verbs.objects.WorkQueue;
 
-/** Receives through libibverbs. The queue pair and the work queues share one completion queue. */
+/**
+ * Receives through libibverbs. The queue pair and the work queues share one completion queue. The work request ID of a
+ * completion identifies its queue.
+ */
 final class VerbsReceiveRing extends ReceiveRing {
     private final CompletionQueue completions;
     private final SlotPool slots;
     private final QueueCounters counters;
     private final NativeArena arrays;
     private final long workCompletions;
+    /** Requests posted to the receive queue of the queue pair. */
     private final VerbsReceiveRequests own;
-    /** The work queue of rules shared by several loops; null until used. */
+    /** Requests posted to the work queue of flow rules that several loops share (RSS); null until it is added. */
     private VerbsReceiveRequests shared;
-    /** The queue for TCP packets larger than the MTU; null if the device does not deliver them. */
+    /** Requests for TCP packets larger than the MTU; null if the device does not deliver such packets. */
     private final VerbsReceiveRequests large;
 
     VerbsReceiveRing(QueuePairResources queues) {
@@ -72,6 +76,10 @@ final class VerbsReceiveRing extends ReceiveRing {
         return polled;
     }
 
+    /**
+     * Handles a completion. Completions of requests posted before a reset belong to no queue and are ignored. The queue
+     * pair number of a received raw packet is the tag of the flow rule that it matched.
+     */
     private void complete(long wc, ReceiveBurst burst, boolean copyOut, boolean copyLargeOut) {
         long wrId = Wc.wrId(wc);
         VerbsReceiveRequests from = own;

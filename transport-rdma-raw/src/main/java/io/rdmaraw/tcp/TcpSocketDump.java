@@ -8,11 +8,13 @@ import java.util.Map;
 import java.util.PriorityQueue;
 
 /**
- * A snapshot of an engine's listeners and connections, for monitoring. It is created on the engine's thread.
+ * The listeners and connections of an engine at one time, for monitoring. The lists are copies, but their elements are
+ * the engine's own objects: create and read a dump on the engine's thread. On an engine with very many connections,
+ * only some of them are examined.
  *
  * @param listeners all listeners, in no particular order
  * @param byState   number of examined connections per state; TIME-WAIT is not included
- * @param busiest   the connections with the most payload since they were opened, in descending order
+ * @param busiest   the examined connections with the most payload since they were opened, in descending order
  */
 public record TcpSocketDump(List<TcpListener> listeners, Map<TcpState, Integer> byState, List<TcpConnection> busiest) {
     private static final Comparator<TcpConnection> BY_BYTES = Comparator.comparingLong(c -> c.bytesIn + c.bytesAcked);

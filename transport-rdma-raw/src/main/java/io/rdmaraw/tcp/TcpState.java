@@ -22,14 +22,18 @@ public enum TcpState {
         return ordinal() >= ESTABLISHED.ordinal();
     }
 
-    /** Returns whether the user may still send, that is, no FIN was requested. */
+    /**
+     * Returns whether this state permits the user to send. During the handshake a requested FIN does not change the
+     * state, so callers also check {@link Tcb#FIN_QUEUED}.
+     */
     boolean maySend() {
         return this == ESTABLISHED || this == CLOSE_WAIT || this == SYN_SENT || this == SYN_RECEIVED;
     }
 
     /**
-     * Returns whether the peer may still send, that is, its FIN has not arrived. In SYN_RECEIVED, data may come
-     * with the SYN (RFC 7413).
+     * Returns whether data of the peer is accepted: the connection has the peer's SYN and not its FIN. In
+     * SYN_RECEIVED, data may arrive with the SYN (RFC 7413). Data of a SYN-ACK is processed after the change from
+     * SYN_SENT to ESTABLISHED.
      */
     boolean mayReceive() {
         return this == SYN_RECEIVED || this == ESTABLISHED || this == FIN_WAIT_1 || this == FIN_WAIT_2;

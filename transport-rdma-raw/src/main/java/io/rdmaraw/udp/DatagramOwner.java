@@ -5,12 +5,18 @@ import io.rdmaraw.metrics.RdmaRawMetered;
 
 import java.io.IOException;
 
-/** The events of an endpoint that its channel handles. Used on the loop's thread only. */
+/**
+ * The channel of a {@link DatagramEndpoint}, as seen by the endpoint. The channel handles the endpoint's events and
+ * provides the exceptions and counters. Used on the loop's thread only.
+ */
 public interface DatagramOwner {
     /** Handles an event of the queue. */
     void queueEvent(QueueEvent event);
 
-    /** Handles room in the send queue, after the endpoint has waited for it. */
+    /**
+     * Resumes sending. Called when there is room again in the send queue of the device or in the kernel socket, after
+     * the endpoint has waited for it.
+     */
     void sendQueueHasRoom();
 
     /** Returns the exception for a frame that the device rejected with this errno. */

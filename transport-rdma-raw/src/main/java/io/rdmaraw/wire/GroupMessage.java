@@ -76,16 +76,20 @@ public final class GroupMessage {
                 && NetworkOrder.getU16(message + headerBytes - 2) * addressBytes(ipv4) <= lengthBytes - headerBytes;
     }
 
-    /** Returns the maximum response time of a query in milliseconds. Not valid for IGMP version 1. */
-    public static int maximumResponseMillis(long message, boolean ipv4) {
+    /**
+     * Returns the maximum response time of a query in milliseconds. Not valid for IGMP version 1, which has no such
+     * field. Only in the newest versions, IGMP 3 and MLD 2, large codes are floating-point numbers (RFC 2236 section
+     * 2.2, RFC 2710 section 3.4: linear).
+     */
+    public static int maximumResponseMillis(long message, boolean ipv4, boolean newest) {
         if (!ipv4) {
             // RFC 3810 section 5.1.3: values from 0x8000 on have three bits of exponent and twelve of mantissa.
             int code = NetworkOrder.getU16(message + 4);
-            return code < 0x8000 ? code : ((code & 0xfff) | 0x1000) << ((code >>> 12 & 7) + 3);
+            return code < 0x8000 || !newest ? code : ((code & 0xfff) | 0x1000) << ((code >>> 12 & 7) + 3);
         }
         // RFC 3376 section 4.1.1: values from 0x80 on have three bits of exponent and four of mantissa.
         int code = NetworkOrder.getU8(message + 1);
-        return MILLIS_PER_IGMP_UNIT * (code < 0x80 ? code : ((code & 0xf) | 0x10) << ((code >>> 4 & 7) + 3));
+        return MILLIS_PER_IGMP_UNIT * (code < 0x80 || !newest ? code : ((code & 0xf) | 0x10) << ((code >>> 4 & 7) + 3));
     }
 
     /** Returns the address of the group field of a query, or of a version 1 or 2 report. */

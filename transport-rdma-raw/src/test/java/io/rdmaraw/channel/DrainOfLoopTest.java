@@ -114,7 +114,7 @@ class DrainOfLoopTest {
         Patience.until(() -> receivedBytes.get() == BYTES, "all bytes");
     }
 
-    /** Both channels are on the loop that ends. A kernel has the bytes in the receiver's socket when write() returns. */
+    /** Both channels are on the loop that ends. A kernel delivers in write(). */
     @ParameterizedTest
     @ValueSource(strings = {"RdmaRawEventLoopGroup", "MultiThreadIoEventLoopGroup"})
     void bytesBetweenChannelsOfTheLoopAreReadBeforeItCloses(String kind) throws Exception {

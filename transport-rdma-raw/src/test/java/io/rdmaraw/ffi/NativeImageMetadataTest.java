@@ -119,7 +119,7 @@ class NativeImageMetadataTest {
                         "findStaticVarHandle", "findClass", "unreflect")));
         assertEquals(Set.of("io.rdmaraw.ffi.TransportVersion.get"), callers(Class.class.getName(), Set.of("getResource",
                 "getResourceAsStream")));
-        assertEquals(Set.of("io.rdmaraw.ffi.TransportVersion.places"), callers(ClassLoader.class.getName(),
+        assertEquals(Set.of("io.rdmaraw.ffi.TransportVersion.locations"), callers(ClassLoader.class.getName(),
                 Set.of("getResource", "getResources", "getResourceAsStream", "resources", "loadClass")));
         assertEquals(Set.of("io.rdmaraw.verbs.objects.QueuePairAttributes.libraryOf",
                 "io.rdmaraw.queue.DirectRingsRegistry.<clinit>"), callers(ServiceLoader.class.getName(),

@@ -74,7 +74,7 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
             sources.add(address(GroupMessage.sourceAddress(message, ipv4, i - 1), ipv4));
         }
         return new GroupQuery(ipv4, version, group, sources, ipv4 && version == 1 ? VERSION_1_RESPONSE_MILLIS
-                : GroupMessage.maximumResponseMillis(message, ipv4),
+                : GroupMessage.maximumResponseMillis(message, ipv4, newest),
                 newest ? GroupMessage.robustness(message, ipv4) : 0);
     }
 

@@ -1,7 +1,8 @@
 package io.rdmaraw.tcp.congestion;
 
 /**
- * CUBIC (RFC 9438), with HyStart++ (RFC 9406) in the first slow start. In the formulas, windows are in segments.
+ * CUBIC (RFC 9438), with HyStart++ (RFC 9406) in the first slow start. Sections and equations without an RFC number are
+ * those of RFC 9438. In the formulas, windows are in segments.
  */
 public final class Cubic implements CongestionControl {
     static final String NAME = "cubic";
@@ -13,17 +14,20 @@ public final class Cubic implements CongestionControl {
     private static final double ALPHA = 3.0 * (1 - BETA) / (1 + BETA);
     private static final long NO_EPOCH = Long.MIN_VALUE;
 
+    /** W_max: the window at the plateau of the curve. */
     private double windowMax;
-    /** cwnd_prior: the window at the last reduction, before fast convergence. */
+    /** cwnd_prior: the window just before the last reduction. Fast convergence does not change it. */
     private double windowPrior;
+    /** K: seconds from the start of the epoch until the curve reaches {@link #windowMax}. */
     private double k;
+    /** W_est: the window that Reno would have. */
     private double windowEstimate;
-    /** Fraction of a segment not added to the window yet. */
+    /** Growth that is not in the window yet, in segments. It is less than a byte, because the window is in bytes. */
     private double credit;
     private long epochStartNanos = NO_EPOCH;
     /** The next congestion avoidance phase is the first one after a timeout. */
     private boolean timedOut;
-    /** State before the last reduction; null before the first loss. */
+    /** State before the last reduction; null before the first one. */
     private SavedState saved;
     /** Null after the first reduction. */
     private HyStart hyStart = new HyStart();
@@ -110,7 +114,7 @@ public final class Cubic implements CongestionControl {
         saved.estimate = windowEstimate;
         saved.epochNanos = epochStartNanos;
         saved.timedOut = timedOut;
-        // The present maximum was found after the last timeout, so it describes the path.
+        // The maximum set below is newer than the last timeout, so it describes the path.
         timedOut = false;
         int mss = window.segmentBytes();
         // Section 4.6 permits using cwnd here, because it grows only while it is fully used.

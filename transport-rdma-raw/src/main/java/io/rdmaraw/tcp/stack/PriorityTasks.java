@@ -26,7 +26,8 @@ final class PriorityTasks {
     }
 
     /**
-     * Runs the pending tasks in order. Called on the loop. If a task calls this method, it runs the tasks behind it.
+     * Runs the pending tasks in order. Called on the loop. A task may call this method. The nested call has no effect,
+     * unless a task was added since the outer call began; it then runs all remaining tasks.
      */
     void run() {
         if (pending) {

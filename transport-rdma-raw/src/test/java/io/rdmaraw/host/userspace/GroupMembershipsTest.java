@@ -333,14 +333,16 @@ class GroupMembershipsTest {
         NetworkOrder.putInt(frame, GroupMessage.IGMP_QUERY << 24 | 0x8f << 16);
         NetworkOrder.putInt(frame + 4, ip(GROUP4).ipv4());
         NetworkOrder.putInt(frame + 8, 0x0a_00_0002);
-        assertEquals(100 * (0x1f << 3), GroupMessage.maximumResponseMillis(frame, true));
+        assertEquals(100 * (0x1f << 3), GroupMessage.maximumResponseMillis(frame, true, true));
+        assertEquals(100 * 0x8f, GroupMessage.maximumResponseMillis(frame, true, false));
         assertEquals(3, GroupMessage.queryVersion(frame, 20, true));
         assertEquals(0, GroupMessage.queryVersion(frame, 19, true), "the second source is cut off");
         assertEquals(2, GroupMessage.queryVersion(frame, 8, true));
         assertEquals(0, GroupMessage.queryVersion(frame, 11, true));
         assertEquals(2, GroupMessage.robustness(frame, true));
         NetworkOrder.putInt(frame + 4, 0x9001_0000);
-        assertEquals(0x1001 << 4, GroupMessage.maximumResponseMillis(frame, false));
+        assertEquals(0x1001 << 4, GroupMessage.maximumResponseMillis(frame, false, true));
+        assertEquals(0x9001, GroupMessage.maximumResponseMillis(frame, false, false));
         NetworkOrder.putInt(frame + 24, 0x0a_00_0001);
         assertEquals(2, GroupMessage.queryVersion(frame, 44, false));
         assertEquals(0, GroupMessage.queryVersion(frame, 43, false));
