@@ -318,7 +318,7 @@ static void pretend_four_send_queues(struct wire *wire)
     struct xdp_port *port = device->port;
     CHECK_EQ(1, atomic_exchange(&port->send_queues, 4));
     for (uint32_t i = 0; i < 4; i++)
-        atomic_store(&port->queue[i]->sends, true);
+        atomic_store(&port->queue[i]->can_send, true);
 }
 
 /* Only the first frame of a queue that is gone is lost, and it is counted with its reason. */
