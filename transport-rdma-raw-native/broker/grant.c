@@ -3,8 +3,8 @@
 #include "grant.h"
 
 #include "bpf.h"
+#include "netdev_port.h"
 #include "sockets.h"
-#include "wire.h"
 #include "xdp_queue.h"
 
 #include <errno.h>
@@ -75,8 +75,8 @@ static int open_packet_socket(struct grant *grant)
 
 static int attach(struct grant *grant)
 {
-    enum sv_xdp_mode mode = !is_native(grant) ? SV_XDP_GENERIC
-                            : grant->sockets.jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
+    enum sv_xdp_attach_mode mode = !is_native(grant) ? SV_XDP_ATTACH_GENERIC
+                                   : grant->sockets.jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
     int link = sv_steering_attach(grant->steering, SV_PROGRAM_XDP, grant->ifindex, mode);
     grant->fds[SV_BROKER_LINK] = link;
     if (link >= 0)
@@ -89,8 +89,8 @@ static int attach(struct grant *grant)
         return explain_busy(grant, &program);
     }
     return sv_explain(-link, "the XDP program can't be attached to '%s' (%s mode)%s", grant->netdev,
-                      mode == SV_XDP_GENERIC ? "generic" : "native",
-                      mode == SV_XDP_GENERIC ? "" : ": its driver may have no XDP; use generic mode");
+                      mode == SV_XDP_ATTACH_GENERIC ? "generic" : "native",
+                      mode == SV_XDP_ATTACH_GENERIC ? "" : ": its driver may have no XDP; use generic mode");
 }
 
 /*

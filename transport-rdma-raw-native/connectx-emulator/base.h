@@ -9,8 +9,8 @@
  * Layers, lowest first:
  *   base.h      the program's C library, settings, event files, descriptors: real setup mutants events files
  *   objects.h   devices, and the objects that programs create: objects memory
- *   engine.h    the card: devices engine doorbells wire send_queue send_request multi_packet large_send receive_queue
- *               striding completions compression errors
+ *   engine.h    the card: devices engine doorbells wire send_queue send_request multi_packet tso receive_queue striding
+ *               completions compression errors
  *   commands.h  the commands of the kernel driver: requests commands device_commands memory_commands cq_commands
  *               qp_commands qp_state wq_commands flow_commands counters
  *   kernel.h    the files of the kernel: contexts uverbs_write uverbs_ioctl rdma_netlink

@@ -12,8 +12,8 @@ int cx_counters_create(struct cx_context *context, uint32_t *handle)
     struct cx_counters *counters = cx_object_new(context, CX_COUNTERS, sizeof *counters, 0);
     if (counters == NULL)
         return ENOMEM;
-    counters->stats.packets_index = NOT_ATTACHED;
-    counters->stats.bytes_index = NOT_ATTACHED;
+    counters->matched.packets_index = NOT_ATTACHED;
+    counters->matched.bytes_index = NOT_ATTACHED;
     *handle = counters->object.handle;
     return 0;
 }
@@ -27,10 +27,10 @@ static int describe(struct cx_counters *counters, const struct mlx5_ib_flow_coun
 {
     switch (description->description) {
     case IBV_COUNTER_PACKETS:
-        counters->stats.packets_index = (int)description->index;
+        counters->matched.packets_index = (int)description->index;
         return 0;
     case IBV_COUNTER_BYTES:
-        counters->stats.bytes_index = (int)description->index;
+        counters->matched.bytes_index = (int)description->index;
         return 0;
     default:
         return EOPNOTSUPP;
@@ -69,12 +69,12 @@ int cx_counters_read(struct cx_context *context, uint32_t handle, uint64_t *valu
     struct cx_counters *counters = cx_object_find(context, CX_COUNTERS, handle);
     if (counters == NULL)
         return EINVAL;
-    const struct sv_flow_stats *stats = &counters->stats;
-    if (stats->packets_index >= (int)count || stats->bytes_index >= (int)count)
+    const struct sv_counters *matched = &counters->matched;
+    if (matched->packets_index >= (int)count || matched->bytes_index >= (int)count)
         return EINVAL;
-    if (stats->packets_index >= 0)
-        values[stats->packets_index] = atomic_load(&stats->packets);
-    if (stats->bytes_index >= 0)
-        values[stats->bytes_index] = atomic_load(&stats->bytes);
+    if (matched->packets_index >= 0)
+        values[matched->packets_index] = atomic_load(&matched->packets);
+    if (matched->bytes_index >= 0)
+        values[matched->bytes_index] = atomic_load(&matched->bytes);
     return 0;
 }

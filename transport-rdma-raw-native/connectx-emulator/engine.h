@@ -23,7 +23,7 @@ unsigned cx_doorbells_scan(struct cx_device *device);
 /* Clears the bytes that programs have written to BlueFlame registers after the words of doorbells. */
 void cx_blueflame_clear(struct cx_device *device);
 
-/* send_queue.c, large_send.c */
+/* send_queue.c, tso.c */
 unsigned cx_sq_run(struct cx_qp *qp, unsigned budget);
 /* Returns true if the doorbell record has announced this request. */
 bool cx_sq_announced(const struct cx_qp *qp, uint16_t index);
@@ -34,8 +34,8 @@ void cx_sq_poll(struct cx_qp *qp);
 void cx_sq_flush(struct cx_qp *qp);
 /* Forgets the frames without a completion, when the queue is reset or destroyed: no completion will report them. */
 void cx_sq_count_unreported(struct cx_qp *qp);
-uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
-                      uint32_t payload_bytes, uint32_t mss);
+uint8_t cx_tso_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
+                    uint32_t payload_bytes, uint32_t mss);
 
 /* receive_queue.c */
 void cx_rq_flush(struct cx_rq *rq);

@@ -55,7 +55,7 @@ static int translate_count(struct cx_context *context, struct verbs_rule *rule, 
     if (*counters == NULL)
         return EINVAL;
     const struct ibv_flow_spec_counter_action to = {
-        .type = IBV_FLOW_SPEC_ACTION_COUNT, .size = sizeof to, .counters = &(*counters)->stats.ibv,
+        .type = IBV_FLOW_SPEC_ACTION_COUNT, .size = sizeof to, .counters = &(*counters)->matched.ibv,
     };
     add_spec(rule, used, &to, sizeof to);
     return 0;
@@ -232,7 +232,7 @@ static struct cx_flow *new_flow(struct cx_context *context, struct cx_qp *qp, co
     flow->qp = qp;
     flow->rule.key = spec->value;
     flow->rule.qp = &qp->steering;
-    flow->rule.stats = spec->stats;
+    flow->rule.counters = spec->counters;
     flow->rule.tag = spec->tag;
     flow->rule.drop = spec->drop;
     flow->rule.dont_trap = spec->dont_trap || spec->type == IBV_FLOW_ATTR_SNIFFER;

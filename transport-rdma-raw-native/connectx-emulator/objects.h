@@ -216,7 +216,7 @@ struct cx_ind_table {
 /* The values of ibv_read_counters, at positions that the rules define. */
 struct cx_counters {
     struct cx_object object;
-    struct sv_flow_stats stats;
+    struct sv_counters matched;
 };
 
 struct cx_flow {
@@ -300,7 +300,7 @@ struct cx_device {
     uint32_t min_inline_bytes;
     bool eager;                     /* step mode: records are read without a doorbell */
     uint8_t *scratch;               /* the frame that is being sent */
-    uint8_t *segment;               /* a segment of a large send */
+    uint8_t *segment;               /* a segment of a TSO send */
     bool is_self_loopback;          /* the frame being steered was sent by this port */
     struct sv_steer_cache wire_cache;
     struct softverbs_queue_counters wire_counters;

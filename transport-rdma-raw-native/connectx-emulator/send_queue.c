@@ -106,8 +106,8 @@ static uint8_t execute_send(struct cx_qp *qp, const struct cx_request *request)
     if (request->opcode == MLX5_OPCODE_TSO) {
         frame.limit = CX_MAX_TSO_BYTES;
         uint8_t syndrome = cx_gather_segments(qp, request, data_at, &frame);
-        return syndrome != 0 ? syndrome : cx_large_send(qp, request->bytes + header_at, header, frame.bytes,
-                                                        frame.length, be16toh(eth.mss));
+        return syndrome != 0 ? syndrome : cx_tso_send(qp, request->bytes + header_at, header, frame.bytes,
+                                                      frame.length, be16toh(eth.mss));
     }
     uint8_t syndrome = cx_append_bytes(&frame, request->bytes + header_at, header);
     if (syndrome == 0)

@@ -40,7 +40,7 @@ void *sv_map_memory(int map, size_t bytes);
 /* Loads a program of bpf/steer.bpf.c with its maps. Returns a descriptor or a negative errno. */
 int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t flags);
 /* Loads an XDP program and attaches it to an interface, as sv_steering_attach() does. */
-int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_mode mode);
+int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode);
 
 /* ---- attached.c ---- */
 

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum)
+uint64_t sv_checksum_sum(const uint8_t *data, uint32_t length, uint64_t sum)
 {
     while (length >= 8) {
         uint64_t word;
@@ -61,21 +61,21 @@ __attribute__((target("avx2"))) static uint64_t sum_copy_avx2(uint8_t *restrict 
     }
     _mm256_storeu_si256((__m256i_u *)parts, _mm256_add_epi64(lows, highs));
     memcpy(to + at, from + at, length - at);
-    return sv_sum(from + at, length - at, sum + parts[0] + parts[1] + parts[2] + parts[3]);
+    return sv_checksum_sum(from + at, length - at, sum + parts[0] + parts[1] + parts[2] + parts[3]);
 }
 #endif
 
-uint64_t sv_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum)
+uint64_t sv_checksum_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2"))
         return sum_copy_avx2(to, from, length, sum);
 #endif
     memcpy(to, from, length);
-    return sv_sum(from, length, sum);
+    return sv_checksum_sum(from, length, sum);
 }
 
-uint16_t sv_sum_fold(uint64_t sum)
+uint16_t sv_checksum_sum_fold(uint64_t sum)
 {
     sum = (sum & 0xffffffff) + (sum >> 32);
     sum = (sum & 0xffff) + (sum >> 16);
@@ -106,8 +106,9 @@ uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint
 {
     uint8_t rest[8] = {(uint8_t)(l4_bytes >> 24), (uint8_t)(l4_bytes >> 16), (uint8_t)(l4_bytes >> 8),
                        (uint8_t)l4_bytes, 0, 0, 0, layout.l4};
-    uint64_t sum = sv_sum(rest, sizeof rest, 0);
-    return layout.l3 == 4 ? sv_sum(ip + SV_IPV4_SOURCE_AT, 8, sum) : sv_sum(ip + SV_IPV6_SOURCE_AT, 32, sum);
+    uint64_t sum = sv_checksum_sum(rest, sizeof rest, 0);
+    return layout.l3 == 4 ? sv_checksum_sum(ip + SV_IPV4_SOURCE_AT, 8, sum)
+                          : sv_checksum_sum(ip + SV_IPV6_SOURCE_AT, 32, sum);
 }
 
 /*
@@ -124,19 +125,19 @@ bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout l
     const uint8_t *ip = data + layout.l3_offset;
     uint8_t *l4 = data + layout.l4_offset;
     uint16_t field;
-    memcpy(&field, l4 + sv_checksum_at(layout), 2);
+    memcpy(&field, l4 + sv_checksum_offset(layout), 2);
     uint64_t pseudo = sv_checksum_pseudo_sum(ip, layout, bytes);
-    if (field != sv_sum_fold(pseudo) || (layout.l4 == IPPROTO_UDP && be16_at(l4 + SV_UDP_LENGTH_AT) != bytes))
+    if (field != sv_checksum_sum_fold(pseudo) || (layout.l4 == IPPROTO_UDP && be16_at(l4 + SV_UDP_LENGTH_AT) != bytes))
         return false;
-    memset(l4 + sv_checksum_at(layout), 0, 2);
-    uint16_t sum = sv_checksum_of(sv_sum(l4, bytes, pseudo), layout);
-    memcpy(l4 + sv_checksum_at(layout), &sum, 2);
+    memset(l4 + sv_checksum_offset(layout), 0, 2);
+    uint16_t sum = sv_checksum_of(sv_checksum_sum(l4, bytes, pseudo), layout);
+    memcpy(l4 + sv_checksum_offset(layout), &sum, 2);
     return layout.l3 != 4 || sv_checksum_ipv4_header_ok(ip);
 }
 
 bool sv_checksum_ipv4_header_ok(const uint8_t *ip)
 {
-    return sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0)) == 0xffff;
+    return sv_checksum_sum_fold(sv_checksum_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0)) == 0xffff;
 }
 
 bool sv_checksum_l4_ok(const struct sv_frame *frame)
@@ -153,19 +154,19 @@ bool sv_checksum_l4_ok(const struct sv_frame *frame)
             return true;    /* RFC 768: the sender computed none */
     }
     const uint8_t *ip = frame->data + layout.l3_offset;
-    return sv_sum_fold(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes))) == 0xffff;
+    return sv_checksum_sum_fold(sv_checksum_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes))) == 0xffff;
 }
 
 void sv_checksum_fill_ipv4_header(uint8_t *ip)
 {
     memset(ip + SV_IPV4_CHECKSUM_AT, 0, 2);
-    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0));
+    uint16_t sum = (uint16_t)~sv_checksum_sum_fold(sv_checksum_sum(ip, (uint32_t)(ip[0] & 15) * 4, 0));
     memcpy(ip + SV_IPV4_CHECKSUM_AT, &sum, 2);
 }
 
 uint16_t sv_checksum_of(uint64_t sum, struct sv_layout layout)
 {
-    uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
+    uint16_t checksum = (uint16_t)~sv_checksum_sum_fold(sum);
     return checksum == 0 && layout.l4 == IPPROTO_UDP ? 0xffff : checksum;   /* RFC 768: zero on the wire means "none" */
 }
 
@@ -180,8 +181,8 @@ void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
     if (bytes == 0)
         return;
     uint8_t *l4 = data + layout.l4_offset;
-    uint8_t *field = l4 + sv_checksum_at(layout);
+    uint8_t *field = l4 + sv_checksum_offset(layout);
     memset(field, 0, 2);
-    uint16_t sum = sv_checksum_of(sv_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)), layout);
+    uint16_t sum = sv_checksum_of(sv_checksum_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)), layout);
     memcpy(field, &sum, 2);
 }

@@ -10,18 +10,18 @@
 #include "frame.h"
 #include "wire_defs.h"
 
-/* Adds the words of the data to a sum of RFC 1071, which sv_sum_fold() reduces to 16 bits. */
-uint64_t sv_sum(const uint8_t *data, uint32_t length, uint64_t sum);
+/* Adds the words of the data to a sum of RFC 1071, which sv_checksum_sum_fold() reduces to 16 bits. */
+uint64_t sv_checksum_sum(const uint8_t *data, uint32_t length, uint64_t sum);
 /* Copies bytes between areas that do not overlap, and returns their sum. */
-uint64_t sv_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum);
-uint16_t sv_sum_fold(uint64_t sum);
+uint64_t sv_checksum_sum_copy(uint8_t *restrict to, const uint8_t *restrict from, uint32_t length, uint64_t sum);
+uint16_t sv_checksum_sum_fold(uint64_t sum);
 /* Returns the sum of the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1). */
 uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes);
 /* Returns the checksum field of TCP or UDP for a sum over pseudo header, header and payload. */
 uint16_t sv_checksum_of(uint64_t sum, struct sv_layout layout);
 
 /* Returns the offset of the checksum in a TCP or UDP header. */
-static inline uint32_t sv_checksum_at(struct sv_layout layout)
+static inline uint32_t sv_checksum_offset(struct sv_layout layout)
 {
     return layout.l4 == IPPROTO_TCP ? SV_TCP_CHECKSUM_AT : SV_UDP_CHECKSUM_AT;
 }

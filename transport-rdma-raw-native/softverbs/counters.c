@@ -10,59 +10,59 @@ struct ibv_counters *sv_create_counters(struct ibv_context *context, struct ibv_
 {
     if (attr->comp_mask != 0)
         return sv_fail(EOPNOTSUPP);
-    struct sv_flow_stats *stats = sv_alloc_zeroed(sizeof *stats);
-    if (stats == NULL)
+    struct sv_counters *counters = sv_alloc_zeroed(sizeof *counters);
+    if (counters == NULL)
         return sv_fail(ENOMEM);
-    stats->ibv.context = context;
-    stats->packets_index = stats->bytes_index = -1;
+    counters->ibv.context = context;
+    counters->packets_index = counters->bytes_index = -1;
     atomic_fetch_add(&sv_context_of(context)->objects, 1);
-    return &stats->ibv;
+    return &counters->ibv;
 }
 
-int sv_destroy_counters(struct ibv_counters *counters)
+int sv_destroy_counters(struct ibv_counters *ibcounters)
 {
-    struct sv_flow_stats *stats = (struct sv_flow_stats *)counters;
-    if (atomic_load(&stats->users) != 0)
+    struct sv_counters *counters = (struct sv_counters *)ibcounters;
+    if (atomic_load(&counters->users) != 0)
         return EBUSY;
-    atomic_fetch_sub(&sv_context_of(counters->context)->objects, 1);
-    free(stats);
+    atomic_fetch_sub(&sv_context_of(ibcounters->context)->objects, 1);
+    free(counters);
     return 0;
 }
 
-int sv_attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
+int sv_attach_counters(struct ibv_counters *ibcounters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
-    struct sv_flow_stats *stats = (struct sv_flow_stats *)counters;
+    struct sv_counters *counters = (struct sv_counters *)ibcounters;
     if (attr->comp_mask != 0)
         return EOPNOTSUPP;
     if (flow != NULL || attr->index > 1)
         return EINVAL;      /* only static attachment, before the flow is created */
-    if (atomic_load(&stats->users) != 0)
+    if (atomic_load(&counters->users) != 0)
         return EBUSY;
     if (attr->counter_desc == IBV_COUNTER_PACKETS)
-        stats->packets_index = (int)attr->index;
+        counters->packets_index = (int)attr->index;
     else if (attr->counter_desc == IBV_COUNTER_BYTES)
-        stats->bytes_index = (int)attr->index;
+        counters->bytes_index = (int)attr->index;
     else
         return EOPNOTSUPP;
     return 0;
 }
 
-int sv_read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags)
+int sv_read_counters(struct ibv_counters *ibcounters, uint64_t *values, uint32_t count, uint32_t flags)
 {
-    struct sv_flow_stats *stats = (struct sv_flow_stats *)counters;
+    struct sv_counters *counters = (struct sv_counters *)ibcounters;
     (void)flags;
-    if (stats->packets_index >= (int)count || stats->bytes_index >= (int)count)
+    if (counters->packets_index >= (int)count || counters->bytes_index >= (int)count)
         return EINVAL;
-    if (stats->packets_index >= 0)
-        values[stats->packets_index] = atomic_load_explicit(&stats->packets, memory_order_relaxed);
-    if (stats->bytes_index >= 0)
-        values[stats->bytes_index] = atomic_load_explicit(&stats->bytes, memory_order_relaxed);
+    if (counters->packets_index >= 0)
+        values[counters->packets_index] = atomic_load_explicit(&counters->packets, memory_order_relaxed);
+    if (counters->bytes_index >= 0)
+        values[counters->bytes_index] = atomic_load_explicit(&counters->bytes, memory_order_relaxed);
     return 0;
 }
 
 /* ---- softverbs' own ---- */
 
-void sv_counters_add(struct softverbs_queue_counters *sum, const struct softverbs_queue_counters *one)
+void sv_queue_counters_add(struct softverbs_queue_counters *sum, const struct softverbs_queue_counters *one)
 {
     uint64_t *to = (uint64_t *)sum;
     const uint64_t *from = (const uint64_t *)one;
@@ -73,14 +73,14 @@ void sv_counters_add(struct softverbs_queue_counters *sum, const struct softverb
 static void add_sent(struct sv_qp *qp, struct softverbs_queue_counters *sum)
 {
     sv_spin_lock(&qp->sq.lock);
-    sv_counters_add(sum, &qp->sq.counters);
+    sv_queue_counters_add(sum, &qp->sq.counters);
     sv_spin_unlock(&qp->sq.lock);
 }
 
 static void add_received(struct sv_rq *rq, struct softverbs_queue_counters *sum)
 {
     sv_spin_lock(&rq->deliver_lock);
-    sv_counters_add(sum, &rq->counters);
+    sv_queue_counters_add(sum, &rq->counters);
     sv_spin_unlock(&rq->deliver_lock);
 }
 
@@ -89,8 +89,8 @@ SV_EXPORT int softverbs_query_counters(struct ibv_context *context, struct softv
     struct sv_device *device = sv_device_of(context);
     memset(counters, 0, sizeof *counters);
     sv_device_lock(device);
-    counters->sent = device->retired_tx;
-    counters->received = device->retired_rx;
+    counters->sent = device->destroyed_queues_sent;
+    counters->received = device->destroyed_queues_received;
     for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next) {
         add_sent(qp, &counters->sent);
         add_received(&qp->rq, &counters->received);

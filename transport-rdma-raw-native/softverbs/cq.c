@@ -58,7 +58,7 @@ void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe)
  * an overrun: a queue that lost a completion is in the error state and starts again after its own reset. (Hardware
  * needs a new completion queue.)
  */
-uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
+uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_wr_ring *wr_ring)
 {
     sv_spin_lock(&cq->produce_lock);
     sv_spin_lock(&cq->consume_lock);
@@ -67,7 +67,7 @@ uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
     uint32_t successes = 0;
     for (uint32_t from = to; from != end; from++) {
         const struct sv_cqe *cqe = &cq->ring[from & cq->mask];
-        if (sv_cqe_queue(cqe) != queue)
+        if (sv_cqe_wr_ring(cqe) != wr_ring)
             cq->ring[to++ & cq->mask] = *cqe;
         else
             successes += sv_cqe_status(cqe) == IBV_WC_SUCCESS;
@@ -86,8 +86,8 @@ uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue)
 static inline void to_wc(const struct sv_cqe *cqe, struct ibv_wc *wc)
 {
     static const enum ibv_wc_opcode opcodes[] = {IBV_WC_SEND, IBV_WC_TSO, IBV_WC_RECV, IBV_WC_RECV};
-    const struct sv_queue *queue = sv_cqe_queue(cqe);
-    wc->wr_id = queue->wr_ids[cqe->queue_index & queue->mask];
+    const struct sv_wr_ring *wr_ring = sv_cqe_wr_ring(cqe);
+    wc->wr_id = wr_ring->wr_ids[cqe->wr_ring_and_index & wr_ring->mask];
     wc->status = sv_cqe_status(cqe);
     wc->opcode = opcodes[cqe->info >> SV_CQE_KIND_SHIFT & 3];
     wc->vendor_err = wc->status;
@@ -105,16 +105,16 @@ static inline void to_wc(const struct sv_cqe *cqe, struct ibv_wc *wc)
 /* Copies `count` completions, and retires the work requests of each queue once per run of its completions. */
 static inline void consume_completions(struct sv_cq *cq, uint32_t consumed, uint32_t count, struct ibv_wc *wc)
 {
-    uint64_t last = cq->ring[consumed & cq->mask].queue_index;
+    uint64_t last = cq->ring[consumed & cq->mask].wr_ring_and_index;
 
     for (uint32_t i = 0; i < count; i++) {
         const struct sv_cqe *cqe = &cq->ring[(consumed + i) & cq->mask];
         to_wc(cqe, &wc[i]);
-        if ((cqe->queue_index ^ last) >> 16 != 0)
-            sv_queue_retire((struct sv_queue *)(uintptr_t)SV_UNPACK(last >> 16), (uint16_t)last);
-        last = cqe->queue_index;
+        if ((cqe->wr_ring_and_index ^ last) >> 16 != 0)
+            sv_wr_ring_retire((struct sv_wr_ring *)(uintptr_t)SV_UNPACK(last >> 16), (uint16_t)last);
+        last = cqe->wr_ring_and_index;
     }
-    sv_queue_retire((struct sv_queue *)(uintptr_t)SV_UNPACK(last >> 16), (uint16_t)last);
+    sv_wr_ring_retire((struct sv_wr_ring *)(uintptr_t)SV_UNPACK(last >> 16), (uint16_t)last);
 }
 
 /*

@@ -19,10 +19,10 @@ static int advance(struct sv_cq *cq)
             return ENOENT;
     }
     cq->current = cq->ring[consumed & cq->mask];
-    struct sv_queue *queue = sv_cqe_queue(&cq->current);
-    cq->ibv.wr_id = queue->wr_ids[cq->current.queue_index & queue->mask];
+    struct sv_wr_ring *wr_ring = sv_cqe_wr_ring(&cq->current);
+    cq->ibv.wr_id = wr_ring->wr_ids[cq->current.wr_ring_and_index & wr_ring->mask];
     cq->ibv.status = sv_cqe_status(&cq->current);
-    sv_queue_retire(queue, (uint16_t)cq->current.queue_index);
+    sv_wr_ring_retire(wr_ring, (uint16_t)cq->current.wr_ring_and_index);
     atomic_store_explicit(&cq->consumed, consumed + 1, memory_order_release);
     return 0;
 }
@@ -78,7 +78,8 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *cq) { return sv_cqe_status(current(cq)); }
 static uint32_t read_byte_len(struct ibv_cq_ex *cq) { return current(cq)->byte_len; }
-static uint32_t read_qp_num(struct ibv_cq_ex *cq) { return current(cq)->info & 0xffffff; }
+/* Reads the low 24 bits of `info`: the flow tag of a successful receive, or the number of the queue. */
+static uint32_t read_info_number(struct ibv_cq_ex *cq) { return current(cq)->info & 0xffffff; }
 static uint32_t read_zero32(struct ibv_cq_ex *cq) { (void)cq; return 0; }
 static uint8_t read_zero8(struct ibv_cq_ex *cq) { (void)cq; return 0; }
 
@@ -103,11 +104,11 @@ struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
     ex->read_wc_flags = read_wc_flags;
     ex->read_byte_len = attr->wc_flags & IBV_WC_EX_WITH_BYTE_LEN ? read_byte_len : NULL;
     ex->read_imm_data = attr->wc_flags & IBV_WC_EX_WITH_IMM ? read_zero32 : NULL;
-    ex->read_qp_num = attr->wc_flags & IBV_WC_EX_WITH_QP_NUM ? read_qp_num : NULL;
+    ex->read_qp_num = attr->wc_flags & IBV_WC_EX_WITH_QP_NUM ? read_info_number : NULL;
     ex->read_src_qp = attr->wc_flags & IBV_WC_EX_WITH_SRC_QP ? read_zero32 : NULL;
     ex->read_slid = attr->wc_flags & IBV_WC_EX_WITH_SLID ? read_zero32 : NULL;
     ex->read_sl = attr->wc_flags & IBV_WC_EX_WITH_SL ? read_zero8 : NULL;
     ex->read_dlid_path_bits = attr->wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS ? read_zero8 : NULL;
-    ex->read_flow_tag = attr->wc_flags & IBV_WC_EX_WITH_FLOW_TAG ? read_qp_num : NULL;
+    ex->read_flow_tag = attr->wc_flags & IBV_WC_EX_WITH_FLOW_TAG ? read_info_number : NULL;
     return ex;
 }

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 
 /* A TCP payload to be sent as segments of `segment_bytes`, each with a copy of the header (IBV_WR_TSO). */
-struct sv_large_send {
+struct sv_tso_request {
     const uint8_t *header;      /* Ethernet, IP and TCP */
     uint32_t header_bytes;
     struct sv_layout layout;
@@ -18,22 +18,23 @@ struct sv_large_send {
     uint32_t segment_bytes;
 };
 
-/* With fewer segments, a separate call for a large send costs more than adding the segments to a burst. */
-enum { SV_LARGE_SEND_SEGMENTS = 4 };
+/* With fewer segments, a separate call for a TSO send costs more than adding the segments to a burst. */
+enum { SV_TSO_MIN_SEGMENTS = 4 };
 
 /*
- * The wire below the queue pairs. A device has one port, which all contexts of the process share.
+ * The port below the queue pairs. A device has one, which all contexts of the process share.
  *   transmit: sends a burst of a queue pair. The caller holds its sq.lock. The frames may be read during the call
  *     only. Each frame is either sent or counted as dropped, by reason.
  *
  * The other functions may be NULL.
- *   transmit_large: sends a large send, or returns false. Then the caller segments it and transmits the segments.
+ *   transmit_tso: sends the payload of a TSO request, or returns false. Then the caller segments it and transmits the
+ *     segments.
  *   progress: moves received frames into receive queues and returns their number. poll_cq calls it without a lock.
  *   arm: ensures that frames arriving from now on raise completion events.
  *   poll: if frames make the descriptor of this channel readable, moves them and returns true.
  *   release: stops frames from making the descriptor of this channel readable. A port has both poll and release, or
  *     neither.
- *   rule_added, rule_removed: update the wire's own steering, and may wait. The caller holds the device's rules_mutex.
+ *   rule_added, rule_removed: update the port's own steering, and may wait. The caller holds the device's rules_mutex.
  *     rule_added may fail with an errno.
  *   quiesce: part of a grace period, for threads that deliver without an sq.lock.
  *   add_counters: adds the drops of frames that belong to no queue.
@@ -42,7 +43,7 @@ struct sv_port_ops {
     int (*open)(struct sv_device *device);
     void (*close)(struct sv_device *device);
     void (*transmit)(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
-    bool (*transmit_large)(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
+    bool (*transmit_tso)(struct sv_device *device, struct sv_qp *sender, const struct sv_tso_request *request);
     unsigned (*progress)(struct sv_device *device);
     int (*arm)(struct sv_device *device, struct sv_cq *cq);
     bool (*poll)(struct sv_device *device, const struct sv_channel *channel);
@@ -73,7 +74,7 @@ enum { SV_MODE_BYTES = 384 };
 struct sv_device {
     struct ibv_device ibv;
     const struct sv_port_ops *ops;
-    void *port;                 /* the wire's own state */
+    void *port;                 /* the port's own state: begins with struct sv_netdev_port; NULL for the loop device */
     char open_error[SV_EXPLANATION_BYTES];
     char mode[SV_MODE_BYTES];   /* how it runs and why, set when it is opened */
     unsigned index;             /* never used twice */
@@ -100,9 +101,10 @@ struct sv_device {
     uint32_t next_sender_number;
     uint64_t registered_bytes;
     struct sv_faults faults;
-    struct softverbs_queue_counters retired_tx;     /* counters of destroyed queues */
-    struct softverbs_queue_counters retired_rx;
-    uint64_t retired_cq_overruns;
+    /* Counters of destroyed queues; those received also contain the counters of a port that has been closed. */
+    struct softverbs_queue_counters destroyed_queues_sent;
+    struct softverbs_queue_counters destroyed_queues_received;
+    uint64_t destroyed_cq_overruns;
 };
 
 static inline void sv_device_lock(struct sv_device *device)

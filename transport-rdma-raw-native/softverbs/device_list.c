@@ -2,7 +2,7 @@
 /* The list of devices. A name denotes the same device while its interface exists or the device is in use. */
 #include "device.h"
 
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@ static unsigned device_capacity;
 
 static const struct sv_port_ops *ops_for(const char *name)
 {
-    if (sv_wire_is_device_name(name, "xdp:"))
+    if (sv_netdev_port_is_device_name(name, "xdp:"))
         return &sv_xdp_ops;
-    if (sv_wire_is_device_name(name, "packet:"))
+    if (sv_netdev_port_is_device_name(name, "packet:"))
         return &sv_packet_ops;
     if (strcmp(name, "loop") == 0 || (strncmp(name, "loop:", 5) == 0 && name[5] != '\0'))
         return &sv_loop_ops;

@@ -9,7 +9,7 @@
  * channel may be busy, and frames of others must not wait for it. The program must also have made the descriptor
  * non-blocking, because frames of unarmed queues make it readable without an event.
  */
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -30,10 +30,10 @@ int sv_event_source_add(int epoll, int fd, enum sv_event_source source)
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
 
-static void remove_sockets(const struct sv_wire *wire, int epoll, uint32_t count)
+static void remove_sockets(const struct sv_netdev_port *port, int epoll, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        epoll_ctl(epoll, EPOLL_CTL_DEL, wire->receivers[i]->fd, NULL);
+        epoll_ctl(epoll, EPOLL_CTL_DEL, port->receivers[i]->fd, NULL);
 }
 
 /*
@@ -42,132 +42,133 @@ static void remove_sockets(const struct sv_wire *wire, int epoll, uint32_t count
  * Then the sockets are in no instance, and the receive thread retries, because other channels may have been armed
  * before.
  */
-static int set_event_epoll(struct sv_wire *wire, int to)
+static int move_sockets(struct sv_netdev_port *port, int to)
 {
-    int from = atomic_load(&wire->event_epoll);
+    int from = atomic_load(&port->sockets_epoll_fd);
     if (from == to)
         return 0;
     if (from >= 0)
-        remove_sockets(wire, from, wire->receiver_count);
+        remove_sockets(port, from, port->receiver_count);
     int error = 0;
     uint32_t added = 0;
-    while (to >= 0 && added < wire->receiver_count && error == 0) {
-        error = sv_event_source_add(to, wire->receivers[added]->fd, SV_EVENT_SOCKET);
+    while (to >= 0 && added < port->receiver_count && error == 0) {
+        error = sv_event_source_add(to, port->receivers[added]->fd, SV_EVENT_SOCKET);
         added += error == 0;
     }
     if (error != 0)
-        remove_sockets(wire, to, added);
-    atomic_store(&wire->event_epoll, error == 0 ? to : -1);
+        remove_sockets(port, to, added);
+    atomic_store(&port->sockets_epoll_fd, error == 0 ? to : -1);
     if (error == 0 && to >= 0)
-        atomic_store(&wire->rx_thread_retries, false);
-    else if (error != 0 && !atomic_exchange(&wire->rx_thread_retries, true))
-        sv_receive_thread_wake(wire);
+        atomic_store(&port->rx_thread_retries, false);
+    else if (error != 0 && !atomic_exchange(&port->rx_thread_retries, true))
+        sv_receive_thread_wake(port);
     return error;
 }
 
 /*
- * The caller holds the mutex. A channel counts as armed before it reads event_epoll, so one of the two sees the other.
+ * The caller holds the mutex. A channel counts as armed before it reads sockets_epoll_fd, so one of the two sees the
+ * other.
  */
-static void detach_sockets(struct sv_wire *wire)
+static void detach_sockets(struct sv_netdev_port *port)
 {
-    (void)set_event_epoll(wire, -1);
-    if (atomic_load(&wire->device->armed_channels) > 0)
-        (void)set_event_epoll(wire, wire->epoll_fd);
+    (void)move_sockets(port, -1);
+    if (atomic_load(&port->device->armed_channels) > 0)
+        (void)move_sockets(port, port->rx_thread_epoll_fd);
 }
 
 /*
  * Returns true if a channel other than this one is armed. A frame may disarm this one at any time, so all are counted
  * first. A channel disarmed in between then counts as another's arming, never the reverse.
  */
-static bool others_are_armed(const struct sv_wire *wire, const struct sv_channel *channel)
+static bool others_are_armed(const struct sv_netdev_port *port, const struct sv_channel *channel)
 {
-    int all = atomic_load(&wire->device->armed_channels);
+    int all = atomic_load(&port->device->armed_channels);
     return all > (atomic_load(&channel->armed) > 0);
 }
 
 /* The caller holds the mutex. A channel armed at the same time may rely on this call: see detach_sockets(). */
-static int attach_to_channel(struct sv_wire *wire, const struct sv_channel *channel)
+static int attach_to_channel(struct sv_netdev_port *port, const struct sv_channel *channel)
 {
-    int error = set_event_epoll(wire, channel->ibv.fd);
-    if (error == 0 && others_are_armed(wire, channel))
-        error = set_event_epoll(wire, wire->epoll_fd);
+    int error = move_sockets(port, channel->ibv.fd);
+    if (error == 0 && others_are_armed(port, channel))
+        error = move_sockets(port, port->rx_thread_epoll_fd);
     return error;
 }
 
-int sv_wire_arm(struct sv_device *device, struct sv_cq *cq)
+int sv_netdev_port_arm(struct sv_device *device, struct sv_cq *cq)
 {
-    struct sv_wire *wire = device->port;
+    struct sv_netdev_port *port = device->port;
     const struct sv_channel *channel = (const struct sv_channel *)cq->ibv.channel;
-    int epoll = atomic_load(&wire->event_epoll);
-    atomic_store_explicit(&wire->unarmed_frames, 0, memory_order_relaxed);
-    if (others_are_armed(wire, channel)) {
-        atomic_store_explicit(&wire->single_armings, 0, memory_order_relaxed);
-        if (epoll == wire->epoll_fd)
+    int epoll = atomic_load(&port->sockets_epoll_fd);
+    atomic_store_explicit(&port->unarmed_frames, 0, memory_order_relaxed);
+    if (others_are_armed(port, channel)) {
+        atomic_store_explicit(&port->single_armings, 0, memory_order_relaxed);
+        if (epoll == port->rx_thread_epoll_fd)
             return 0;
     } else if (epoll == channel->ibv.fd) {
         return 0;
     }
-    pthread_mutex_lock(&wire->event_mutex);
-    bool single = !others_are_armed(wire, channel) &&
-                  atomic_fetch_add_explicit(&wire->single_armings, 1, memory_order_relaxed) >= SINGLE_ARMINGS;
-    int error = single && sv_channel_is_nonblocking(channel) ? attach_to_channel(wire, channel)
-                                                     : set_event_epoll(wire, wire->epoll_fd);
-    pthread_mutex_unlock(&wire->event_mutex);
+    pthread_mutex_lock(&port->event_mutex);
+    bool single = !others_are_armed(port, channel) &&
+                  atomic_fetch_add_explicit(&port->single_armings, 1, memory_order_relaxed) >= SINGLE_ARMINGS;
+    int error = single && sv_channel_is_nonblocking(channel) ? attach_to_channel(port, channel)
+                                                             : move_sockets(port, port->rx_thread_epoll_fd);
+    pthread_mutex_unlock(&port->event_mutex);
     return error;
 }
 
-bool sv_wire_poll(struct sv_device *device, const struct sv_channel *channel)
+bool sv_netdev_port_poll(struct sv_device *device, const struct sv_channel *channel)
 {
-    struct sv_wire *wire = device->port;
-    if (atomic_load_explicit(&wire->event_epoll, memory_order_relaxed) != channel->ibv.fd)
+    struct sv_netdev_port *port = device->port;
+    if (atomic_load_explicit(&port->sockets_epoll_fd, memory_order_relaxed) != channel->ibv.fd)
         return false;
-    wire->kind->drain(wire);
+    port->kind->drain(port);
     return true;
 }
 
-void sv_wire_release(struct sv_device *device, struct sv_channel *channel)
+void sv_netdev_port_release(struct sv_device *device, struct sv_channel *channel)
 {
-    struct sv_wire *wire = device->port;
-    pthread_mutex_lock(&wire->event_mutex);
-    if (atomic_load(&wire->event_epoll) == channel->ibv.fd) {
-        detach_sockets(wire);
-        atomic_store_explicit(&wire->single_armings, 0, memory_order_relaxed);
+    struct sv_netdev_port *port = device->port;
+    pthread_mutex_lock(&port->event_mutex);
+    if (atomic_load(&port->sockets_epoll_fd) == channel->ibv.fd) {
+        detach_sockets(port);
+        atomic_store_explicit(&port->single_armings, 0, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&wire->event_mutex);
+    pthread_mutex_unlock(&port->event_mutex);
 }
 
-void sv_event_source_count_unarmed(struct sv_wire *wire, unsigned moved)
+void sv_event_source_count_unarmed(struct sv_netdev_port *port, unsigned moved)
 {
-    if (atomic_load_explicit(&wire->device->armed_channels, memory_order_relaxed) > 0 ||
-        atomic_fetch_add_explicit(&wire->unarmed_frames, moved, memory_order_relaxed) + moved < MAX_UNARMED_FRAMES ||
-        !sv_mutex_trylock(&wire->event_mutex))
+    if (atomic_load_explicit(&port->device->armed_channels, memory_order_relaxed) > 0 ||
+        atomic_fetch_add_explicit(&port->unarmed_frames, moved, memory_order_relaxed) + moved < MAX_UNARMED_FRAMES ||
+        !sv_mutex_trylock(&port->event_mutex))
         return;
-    detach_sockets(wire);
-    pthread_mutex_unlock(&wire->event_mutex);
+    detach_sockets(port);
+    pthread_mutex_unlock(&port->event_mutex);
 }
 
-void sv_event_source_pause(struct sv_wire *wire)
+void sv_event_source_pause(struct sv_netdev_port *port)
 {
-    pthread_mutex_lock(&wire->event_mutex);
-    if (atomic_load(&wire->event_epoll) == wire->epoll_fd)
-        (void)set_event_epoll(wire, -1);
-    pthread_mutex_unlock(&wire->event_mutex);
+    pthread_mutex_lock(&port->event_mutex);
+    if (atomic_load(&port->sockets_epoll_fd) == port->rx_thread_epoll_fd)
+        (void)move_sockets(port, -1);
+    pthread_mutex_unlock(&port->event_mutex);
 }
 
-void sv_event_source_resume(struct sv_wire *wire)
+void sv_event_source_resume(struct sv_netdev_port *port)
 {
-    pthread_mutex_lock(&wire->event_mutex);
+    pthread_mutex_lock(&port->event_mutex);
     /* A channel that is armed later checks by itself. */
-    if (atomic_load(&wire->device->armed_channels) <= 0)
-        atomic_store(&wire->rx_thread_retries, false);
-    else if (atomic_load(&wire->event_epoll) < 0)
-        (void)set_event_epoll(wire, wire->epoll_fd);
-    pthread_mutex_unlock(&wire->event_mutex);
+    if (atomic_load(&port->device->armed_channels) <= 0)
+        atomic_store(&port->rx_thread_retries, false);
+    else if (atomic_load(&port->sockets_epoll_fd) < 0)
+        (void)move_sockets(port, port->rx_thread_epoll_fd);
+    pthread_mutex_unlock(&port->event_mutex);
 }
 
-void sv_receive_thread_wake(struct sv_wire *wire)
+void sv_receive_thread_wake(struct sv_netdev_port *port)
 {
     const uint64_t one = 1;
-    while (write(wire->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+    while (write(port->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
 }

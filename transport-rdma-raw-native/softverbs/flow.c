@@ -12,10 +12,10 @@ static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spe
         return NULL;
     rule->key = spec->value;
     rule->qp = qp;
-    rule->stats = spec->stats;
+    rule->counters = spec->counters;
     rule->tag = spec->tag;
     rule->drop = spec->drop;
-    rule->whole = spec->whole;
+    rule->accepts_gso = spec->accepts_gso;
     /* A sniffer only receives copies. */
     rule->dont_trap = spec->dont_trap || spec->type == IBV_FLOW_ATTR_SNIFFER;
     return rule;
@@ -40,9 +40,9 @@ static uint32_t receive_queue_count(const struct sv_qp *qp)
     return qp->ind_table != NULL ? qp->ind_table->mask + 1 : 1;
 }
 
-static struct sv_cq *receive_cq(const struct sv_qp *qp, uint32_t way)
+static struct sv_cq *receive_cq(const struct sv_qp *qp, uint32_t entry)
 {
-    return qp->ind_table != NULL ? qp->ind_table->wqs[way]->rq.cq : qp->rq.cq;
+    return qp->ind_table != NULL ? qp->ind_table->wqs[entry]->rq.cq : qp->rq.cq;
 }
 
 /* Called before the rule takes effect, so that the first frame wakes a sleeper. */
@@ -88,7 +88,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     flow->ibv.context = ibqp->context;
     flow->device = device;
     flow->rule = rule;
-    flow->stats = spec.stats;
+    flow->counters = spec.counters;
     flow->type = spec.type;
     flow->priority = spec.priority;
     flow->mask = spec.mask;
@@ -106,8 +106,8 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
         free(rule);
         return sv_fail(error);
     }
-    if (spec.stats != NULL)
-        atomic_fetch_add(&spec.stats->users, 1);
+    if (spec.counters != NULL)
+        atomic_fetch_add(&spec.counters->users, 1);
     atomic_fetch_add(&sv_context_of(ibqp->context)->objects, 1);
     return &flow->ibv;
 }
@@ -126,8 +126,8 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
     notify_rule_removed(flow->rule->qp);
     pthread_mutex_unlock(&device->rules_mutex);
     add_to_flow_count(flow->rule->qp, (uint32_t)-1);
-    if (flow->stats != NULL)
-        atomic_fetch_sub(&flow->stats->users, 1);
+    if (flow->counters != NULL)
+        atomic_fetch_sub(&flow->counters->users, 1);
     atomic_fetch_sub(&sv_context_of(ibflow->context)->objects, 1);
     free(flow->rule);
     free(flow);

@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct sv_headers) == 72, "the key is made of whole words 
 _Static_assert(sizeof(union sv_key) == 144, "the key is made of whole words without holes");
 
 /* Packets and bytes matched by a rule with a COUNT action. */
-struct sv_flow_stats {
+struct sv_counters {
     struct ibv_counters ibv;
     _Atomic uint32_t users;
     uint32_t count;
@@ -45,14 +45,14 @@ struct sv_flow_stats {
 struct sv_rule {
     union sv_key key;           /* already masked */
     struct sv_qp *qp;
-    struct sv_flow_stats *stats;
+    struct sv_counters *counters;
     uint32_t tag;
     uint32_t hash;
     bool drop;
     bool dont_trap;             /* DONT_TRAP: the rule receives a copy, and the search continues */
-    bool whole;                 /* the receiver accepts frames beyond the MTU: SOFTVERBS_FLOW_WHOLE */
-    bool adds_local_mac;        /* wire.c: frames to its MAC address stay inside */
-    int mac_filter_type;        /* wire.c: the MAC filter entry of this rule, or -1 */
+    bool accepts_gso;           /* the receiver accepts frames beyond the MTU: SOFTVERBS_FLOW_WHOLE */
+    bool adds_local_mac;        /* netdev_port.c: frames to its MAC address stay inside */
+    int mac_filter_type;        /* netdev_port.c: the MAC filter entry of this rule, or -1 */
     struct sv_rule *_Atomic next_same;  /* rules of other queue pairs with the same match */
 };
 
@@ -65,8 +65,8 @@ struct sv_rule_spec {
     uint32_t tag;
     bool drop;
     bool dont_trap;
-    bool whole;
-    struct sv_flow_stats *stats;
+    bool accepts_gso;
+    struct sv_counters *counters;
 };
 
 struct sv_shape {
@@ -103,7 +103,7 @@ struct sv_flow {
     struct ibv_flow ibv;
     struct sv_device *device;
     struct sv_rule *rule;
-    struct sv_flow_stats *stats;
+    struct sv_counters *counters;
     enum ibv_flow_attr_type type;
     uint32_t priority;
     union sv_key mask;
@@ -111,9 +111,9 @@ struct sv_flow {
 
 struct sv_target {
     struct sv_rq *rq;
-    struct sv_flow_stats *stats;
+    struct sv_counters *counters;
     uint32_t tag;
-    bool whole;
+    bool accepts_gso;
 };
 
 enum { SV_MAX_TARGETS = 16 };
@@ -124,7 +124,7 @@ struct sv_verdict {
     uint32_t count;
     uint32_t copies_lost;       /* copies beyond SV_MAX_TARGETS */
     enum sv_drop drop;          /* the reason if count is 0 */
-    struct sv_flow_stats *drop_stats;
+    struct sv_counters *drop_counters;
     struct sv_layout layout;
     struct sv_target target[SV_MAX_TARGETS];
 };

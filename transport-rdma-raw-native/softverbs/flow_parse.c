@@ -119,9 +119,9 @@ static int parse_action(const struct ibv_flow_spec *spec, struct sv_rule_spec *r
         rule->drop = true;
         return 0;
     case IBV_FLOW_SPEC_ACTION_COUNT:
-        if (spec->hdr.size != sizeof spec->flow_count || spec->flow_count.counters == NULL || rule->stats != NULL)
+        if (spec->hdr.size != sizeof spec->flow_count || spec->flow_count.counters == NULL || rule->counters != NULL)
             return EINVAL;
-        rule->stats = (struct sv_flow_stats *)spec->flow_count.counters;
+        rule->counters = (struct sv_counters *)spec->flow_count.counters;
         return 0;
     default:
         return EOPNOTSUPP;
@@ -231,7 +231,7 @@ int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
     rule->type = attr->type;
     rule->priority = attr->priority;
     rule->dont_trap = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
-    rule->whole = attr->flags & SOFTVERBS_FLOW_WHOLE;
+    rule->accepts_gso = attr->flags & SOFTVERBS_FLOW_WHOLE;
     int error = parse_specs(attr, rule);
     if (error != 0)
         return error;

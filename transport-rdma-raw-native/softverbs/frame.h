@@ -30,7 +30,7 @@ struct sv_frame_rest {
      * Offset of the TCP checksum, or 0. If not 0, the field is 0 until the copy computes the checksum over headers_sum
      * and the pieces: the bytes pass through the cache then anyway.
      */
-    uint32_t checksum_at;
+    uint32_t checksum_offset;
     uint64_t headers_sum;
 };
 

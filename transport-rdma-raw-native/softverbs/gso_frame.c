@@ -37,7 +37,7 @@ void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, ui
 /* The sum of a part at an odd offset has its bytes swapped (RFC 1071 section 2 (B)). */
 static uint64_t swap_sum_bytes(uint64_t sum)
 {
-    return __builtin_bswap16(sv_sum_fold(sum));
+    return __builtin_bswap16(sv_checksum_sum_fold(sum));
 }
 
 /* Returns the sum of `length` bytes of the pieces. Also copies them if `to` is not NULL. */
@@ -53,7 +53,8 @@ static uint64_t sum_pieces(uint8_t *to, const struct iovec *pieces, uint32_t off
         uint32_t part = left < length ? left : length;
         const uint8_t *from = (const uint8_t *)pieces->iov_base + offset;
         uint64_t before = odd ? 0 : sum;
-        uint64_t after = to == NULL ? sv_sum(from, part, before) : sv_sum_copy(to, from, part, before);
+        uint64_t after = to == NULL ? sv_checksum_sum(from, part, before)
+                                    : sv_checksum_sum_copy(to, from, part, before);
         sum = odd ? sum + swap_sum_bytes(after) : after;
         odd ^= part & 1;
         offset = 0;
@@ -75,8 +76,8 @@ static void copy_and_sum(uint8_t *to, const struct sv_frame *frame)
     memcpy(to, frame->data, rest->head_bytes);
     uint64_t sum = sum_pieces(to + rest->head_bytes, rest->pieces, rest->offset,
                               frame->length - rest->head_bytes, rest->headers_sum);
-    uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
-    memcpy(to + rest->checksum_at, &checksum, 2);
+    uint16_t checksum = (uint16_t)~sv_checksum_sum_fold(sum);
+    memcpy(to + rest->checksum_offset, &checksum, 2);
 }
 
 /* Computes the checksum in the frame's slot. */
@@ -85,14 +86,14 @@ static void make_checksum(const struct sv_frame *frame)
     struct sv_gso_slot *slot = (struct sv_gso_slot *)(uintptr_t)frame->rest;
     uint64_t sum = sv_pieces_sum(slot->rest.pieces, slot->rest.offset, frame->length - slot->rest.head_bytes,
                                  slot->rest.headers_sum);
-    uint16_t checksum = (uint16_t)~sv_sum_fold(sum);
-    memcpy(slot->header + slot->rest.checksum_at, &checksum, 2);
-    slot->rest.checksum_at = 0;
+    uint16_t checksum = (uint16_t)~sv_checksum_sum_fold(sum);
+    memcpy(slot->header + slot->rest.checksum_offset, &checksum, 2);
+    slot->rest.checksum_offset = 0;
 }
 
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length)
 {
-    if (frame->rest != NULL && frame->rest->checksum_at != 0) {
+    if (frame->rest != NULL && frame->rest->checksum_offset != 0) {
         if (offset == 0 && length == frame->length) {
             copy_and_sum(to, frame);
             return;
@@ -167,8 +168,8 @@ static uint64_t pseudo_sum(const struct sv_gso *gso, uint32_t l4_bytes)
 static bool is_partial(const struct sv_gso *gso, uint64_t pseudo)
 {
     uint16_t field;
-    memcpy(&field, gso->header + gso->layout.l4_offset + sv_checksum_at(gso->layout), 2);
-    return field == sv_sum_fold(pseudo);
+    memcpy(&field, gso->header + gso->layout.l4_offset + sv_checksum_offset(gso->layout), 2);
+    return field == sv_checksum_sum_fold(pseudo);
 }
 
 bool sv_gso_has_partial_checksum(const struct sv_gso *gso)
@@ -181,7 +182,7 @@ static bool has_valid_checksum(const struct sv_gso *gso, uint32_t l4_bytes, bool
     uint64_t pseudo = pseudo_sum(gso, l4_bytes);
     if (partial && is_partial(gso, pseudo))
         return true;
-    return sv_sum_fold(sv_pieces_sum(gso->pieces, gso->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
+    return sv_checksum_sum_fold(sv_pieces_sum(gso->pieces, gso->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
 }
 
 static bool has_valid_udp_length(const struct sv_gso *gso, uint32_t l4_bytes)
@@ -253,8 +254,8 @@ static uint64_t write_checksums(uint8_t *header, const struct sv_gso *gso, uint3
     uint32_t l4_header = gso->header_bytes - layout.l4_offset;
     if (layout.l3 == 4)
         sv_checksum_fill_ipv4_header(ip);
-    memset(l4 + sv_checksum_at(layout), 0, 2);
-    return sv_sum(l4, l4_header, sv_checksum_pseudo_sum(ip, layout, l4_header + part));
+    memset(l4 + sv_checksum_offset(layout), 0, 2);
+    return sv_checksum_sum(l4, l4_header, sv_checksum_pseudo_sum(ip, layout, l4_header + part));
 }
 
 /*
@@ -286,13 +287,13 @@ bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *
                                         .offset = gso->offset + head_payload, .pieces = rest, .headers_sum = sum};
     *frame = (struct sv_frame){.data = slot->header, .length = gso->header_bytes + part, .layout = gso->layout,
                                .rest = &slot->rest};
-    uint32_t checksum_at = gso->layout.l4_offset + sv_checksum_at(gso->layout);
+    uint32_t checksum_offset = gso->layout.l4_offset + sv_checksum_offset(gso->layout);
     if (gso->layout.l4 == IPPROTO_TCP) {
-        slot->rest.checksum_at = checksum_at;
+        slot->rest.checksum_offset = checksum_offset;
     } else {
         /* The head of a datagram contains a part of the payload. */
         uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, gso->offset, part, sum), gso->layout);
-        memcpy(slot->header + checksum_at, &checksum, 2);
+        memcpy(slot->header + checksum_offset, &checksum, 2);
     }
     advance(gso, part);
     return true;

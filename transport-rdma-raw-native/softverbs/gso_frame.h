@@ -80,7 +80,7 @@ struct sv_gso_info {
  * until the last segment has been delivered.
  */
 enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
-                                     const struct sv_gso_info *info);
+                                 const struct sv_gso_info *info);
 /*
  * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. Requires a
  * frame that sv_gso_begin() has accepted.
@@ -96,7 +96,7 @@ bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);
 /* Copies a part of the bytes after a frame's head: `length` bytes from offset `offset` of the pieces. */
 void sv_pieces_copy(uint8_t *to, const struct iovec *pieces, uint32_t offset, uint32_t length);
-/* Returns the sum of these bytes, as sv_sum() does. */
+/* Returns the sum of these bytes, as sv_checksum_sum() does. */
 uint64_t sv_pieces_sum(const struct iovec *pieces, uint32_t offset, uint32_t length, uint64_t sum);
 
 #endif

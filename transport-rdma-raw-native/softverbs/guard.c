@@ -12,7 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "bpf.h"
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -200,30 +200,30 @@ static int bind_free(int fd, const char *base_name, bool *name_in_use)
 }
 
 /* Returns 0, EBUSY with *owner, or another errno. */
-static int try_reserve(struct sv_wire *wire, const char *base_name, struct owner *owner)
+static int try_reserve(struct sv_netdev_port *port, const char *base_name, struct owner *owner)
 {
     struct stat file_stat;
     bool name_in_use;
-    wire->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    port->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     /* A direct system call, because glibc exports fstat() only since 2.33, and the library also runs on older ones. */
-    if (wire->guard_fd < 0 || syscall(SYS_fstat, wire->guard_fd, &file_stat) != 0)
+    if (port->guard_fd < 0 || syscall(SYS_fstat, port->guard_fd, &file_stat) != 0)
         return errno;
-    int error = bind_free(wire->guard_fd, base_name, &name_in_use);
+    int error = bind_free(port->guard_fd, base_name, &name_in_use);
     if (error != 0)
         return error;
     /* The holder of another name looks for this one as well, so at least one finds the other. */
     error = find_owner(base_name, file_stat.st_ino, owner);
     if (error != 0 ? name_in_use : owner->name[0] != '\0') {
-        close(wire->guard_fd);
-        wire->guard_fd = -1;
+        close(port->guard_fd);
+        port->guard_fd = -1;
         return EBUSY;
     }
     return 0;
 }
 
-static int explain_busy(const struct sv_wire *wire, const struct owner *owner)
+static int explain_busy(const struct sv_netdev_port *port, const struct owner *owner)
 {
-    const char *kind = wire->kind->name;
+    const char *kind = port->kind->name;
     pid_t pid = owner->name[0] != '\0' ? process_of(owner) : 0;
     char owner_text[64] = "";
     if (pid > 0)
@@ -231,22 +231,22 @@ static int explain_busy(const struct sv_wire *wire, const struct owner *owner)
     else if (owner->name[0] != '\0')
         snprintf(owner_text, sizeof owner_text, " (of user %u)", owner->uid);
     return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s, and in this mode an interface has one user "
-                      "at a time; use SOFTVERBS_XDP_MODE=tap or soft:packet:%s for several users", wire->netdev, kind,
-                      wire->netdev, owner_text, wire->netdev);
+                      "at a time; use SOFTVERBS_XDP_MODE=tap or soft:packet:%s for several users", port->netdev, kind,
+                      port->netdev, owner_text, port->netdev);
 }
 
-int sv_guard_reserve(struct sv_wire *wire)
+int sv_interface_reserve(struct sv_netdev_port *port)
 {
     char base_name[64];
     struct owner owner = {.uid = 0};
-    snprintf(base_name, sizeof base_name, "rdma-raw/%s/%d", wire->kind->name, wire->ifindex);
-    int error = try_reserve(wire, base_name, &owner);
+    snprintf(base_name, sizeof base_name, "rdma-raw/%s/%d", port->kind->name, port->ifindex);
+    int error = try_reserve(port, base_name, &owner);
     for (int i = 0; i < BUSY_RETRIES && error == EBUSY; i++) {
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
-        error = try_reserve(wire, base_name, &owner);
+        error = try_reserve(port, base_name, &owner);
     }
-    return error == EBUSY ? explain_busy(wire, &owner) : error;
+    return error == EBUSY ? explain_busy(port, &owner) : error;
 }
 
 /* ---- tc programs of an interface that is shared ---- */
@@ -270,18 +270,18 @@ static bool is_marked(uint32_t program)
     return find_owner(mark, 0, &owner) != 0 || owner.name[0] != '\0';
 }
 
-int sv_wire_attach_tc(struct sv_wire *wire, enum sv_program which)
+int sv_netdev_port_attach_tc(struct sv_netdev_port *port, enum sv_program which)
 {
     char mark[MARK_BYTES];
     bool name_in_use;
-    int program = sv_steering_load(wire->steering, which);
+    int program = sv_steering_load(port->steering, which);
     if (program < 0)
         return program;
     make_mark(mark, sv_attached_id(program));
-    wire->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (wire->guard_fd >= 0)
-        (void)bind_free(wire->guard_fd, mark, &name_in_use);
-    int link = sv_attached_attach_tc(program, wire->ifindex, is_marked);
+    port->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (port->guard_fd >= 0)
+        (void)bind_free(port->guard_fd, mark, &name_in_use);
+    int link = sv_attached_attach_tc(program, port->ifindex, is_marked);
     close(program);     /* the link keeps the program */
     return link;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Follows the interface by rtnetlink: see wire.h. */
+/* Follows the interface by rtnetlink: see netdev_port.h. */
 #define _GNU_SOURCE
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,33 +23,33 @@ static bool is_up(unsigned flags)
     return (flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
-static void handle_removal(struct sv_wire *wire)
+static void handle_removal(struct sv_netdev_port *port)
 {
-    sv_device_lock(wire->device);
-    sv_device_set_port_up(wire->device, false);
-    sv_device_fail(wire->device);
-    sv_device_unlock(wire->device);
+    sv_device_lock(port->device);
+    sv_device_set_port_up(port->device, false);
+    sv_device_fail(port->device);
+    sv_device_unlock(port->device);
 }
 
-static void handle_change(struct sv_wire *wire, const struct nlmsghdr *message)
+static void handle_change(struct sv_netdev_port *port, const struct nlmsghdr *message)
 {
     const struct ifinfomsg *info = NLMSG_DATA(message);
     const struct rtattr *attribute = IFLA_RTA(info);
     int left = (int)IFLA_PAYLOAD(message);
-    sv_device_lock(wire->device);
-    sv_device_set_port_up(wire->device, is_up(info->ifi_flags));
-    sv_device_unlock(wire->device);
+    sv_device_lock(port->device);
+    sv_device_set_port_up(port->device, is_up(info->ifi_flags));
+    sv_device_unlock(port->device);
     for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
         uint32_t mtu = 0;
-        if (attribute->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(attribute) == sizeof wire->device->mac &&
-            memcmp(wire->device->mac, RTA_DATA(attribute), sizeof wire->device->mac) != 0)
-            sv_wire_mac_changed(wire, RTA_DATA(attribute));
+        if (attribute->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(attribute) == sizeof port->device->mac &&
+            memcmp(port->device->mac, RTA_DATA(attribute), sizeof port->device->mac) != 0)
+            sv_netdev_port_mac_changed(port, RTA_DATA(attribute));
         if (attribute->rta_type == IFLA_MTU && RTA_PAYLOAD(attribute) == sizeof mtu)
             memcpy(&mtu, RTA_DATA(attribute), sizeof mtu);
         if (mtu > 0)
-            atomic_store(&wire->device->mtu, mtu < wire->max_mtu ? mtu : wire->max_mtu);
+            atomic_store(&port->device->mtu, mtu < port->max_mtu ? mtu : port->max_mtu);
     }
-    sv_wire_apply_mtu(wire);
+    sv_netdev_port_apply_mtu(port);
 }
 
 /*
@@ -57,11 +57,11 @@ static void handle_change(struct sv_wire *wire, const struct nlmsghdr *message)
  * ignored: a bridge sends RTM_DELLINK of AF_BRIDGE when a port leaves it (br_ifinfo_notify() in
  * net/bridge/br_netlink.c).
  */
-static bool is_about(const struct sv_wire *wire, const struct nlmsghdr *message)
+static bool is_about(const struct sv_netdev_port *port, const struct nlmsghdr *message)
 {
     const struct ifinfomsg *info = NLMSG_DATA(message);
     return message->nlmsg_len >= NLMSG_LENGTH(sizeof *info) && info->ifi_family == AF_UNSPEC &&
-           info->ifi_index == wire->ifindex;
+           info->ifi_index == port->ifindex;
 }
 
 /* Returns true for the answer to request_state() if the interface no longer exists. */
@@ -72,40 +72,40 @@ static bool is_link_removed(const struct nlmsghdr *message)
            answer->error == -ENODEV;
 }
 
-static void handle_message(struct sv_wire *wire, const struct nlmsghdr *message)
+static void handle_message(struct sv_netdev_port *port, const struct nlmsghdr *message)
 {
-    bool is_removed = is_link_removed(message) || (message->nlmsg_type == RTM_DELLINK && is_about(wire, message));
+    bool is_removed = is_link_removed(message) || (message->nlmsg_type == RTM_DELLINK && is_about(port, message));
     if (is_removed)
-        handle_removal(wire);
-    else if (message->nlmsg_type == RTM_NEWLINK && is_about(wire, message))
-        handle_change(wire, message);
+        handle_removal(port);
+    else if (message->nlmsg_type == RTM_NEWLINK && is_about(port, message))
+        handle_change(port, message);
 }
 
 /* ---- lost messages ---- */
 
 /* Requests the state. The answer looks like an unsolicited message and is handled as one. */
-static int request_state(const struct sv_wire *wire)
+static int request_state(const struct sv_netdev_port *port)
 {
     struct {
         struct nlmsghdr header;
         struct ifinfomsg info;
     } request = {
         .header = {.nlmsg_len = sizeof request, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
-        .info = {.ifi_family = AF_UNSPEC, .ifi_index = wire->ifindex},
+        .info = {.ifi_family = AF_UNSPEC, .ifi_index = port->ifindex},
     };
-    return send(wire->netlink_fd, &request, sizeof request, 0) == sizeof request ? 0 : errno;
+    return send(port->netlink_fd, &request, sizeof request, 0) == sizeof request ? 0 : errno;
 }
 
 /*
  * The kernel reports once that it had no room for a message (ENOBUFS). It omits further messages until the socket is
  * empty (NETLINK_S_CONGESTED in net/netlink/af_netlink.c). So the state is requested only when the socket is empty.
  */
-void sv_link_process(struct sv_wire *wire)
+void sv_link_process(struct sv_netdev_port *port)
 {
     alignas(struct nlmsghdr) char buffer[16384];
     bool lost = false;
-    while (!atomic_load(&wire->stopping)) {
-        ssize_t length = recv(wire->netlink_fd, buffer, sizeof buffer, MSG_DONTWAIT);
+    while (!atomic_load(&port->stopping)) {
+        ssize_t length = recv(port->netlink_fd, buffer, sizeof buffer, MSG_DONTWAIT);
         lost |= length < 0 && errno == ENOBUFS;
         if (length < 0 && (errno == ENOBUFS || errno == EINTR))
             continue;
@@ -114,10 +114,10 @@ void sv_link_process(struct sv_wire *wire)
         /* Signed, because a length that is not aligned would end below 0. */
         ssize_t left = length;
         for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
-            handle_message(wire, m);
+            handle_message(port, m);
     }
     if (lost)
-        (void)request_state(wire);
+        (void)request_state(port);
 }
 
 /* ---- opening ---- */
@@ -149,23 +149,23 @@ static void filter_link_messages(int fd, int ifindex)
  * Opens the socket, which receives messages from now on. Requests the state once, for changes since the interface was
  * first read.
  */
-int sv_link_open(struct sv_wire *wire)
+int sv_link_open(struct sv_netdev_port *port)
 {
     const int bytes = RECEIVE_BUFFER_BYTES;
     struct sockaddr_nl groups = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
     struct ifreq request;
-    wire->netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (wire->netlink_fd < 0)
+    port->netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (port->netlink_fd < 0)
         return errno;
-    filter_link_messages(wire->netlink_fd, wire->ifindex);
-    if (setsockopt(wire->netlink_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
-        (void)!setsockopt(wire->netlink_fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    if (bind(wire->netlink_fd, (struct sockaddr *)&groups, sizeof groups) != 0)
+    filter_link_messages(port->netlink_fd, port->ifindex);
+    if (setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        (void)!setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    if (bind(port->netlink_fd, (struct sockaddr *)&groups, sizeof groups) != 0)
         return errno;
     memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
-    if (ioctl(wire->mac_filter_fd, SIOCGIFFLAGS, &request) != 0)
+    memcpy(request.ifr_name, port->netdev, sizeof request.ifr_name);
+    if (ioctl(port->mac_filter_fd, SIOCGIFFLAGS, &request) != 0)
         return errno;
-    atomic_store(&wire->device->port_up, is_up((unsigned short)request.ifr_flags));
-    return request_state(wire);
+    atomic_store(&port->device->port_up, is_up((unsigned short)request.ifr_flags));
+    return request_state(port);
 }

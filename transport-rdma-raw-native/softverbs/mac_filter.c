@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See wire.h. */
-#include "wire.h"
+/* See netdev_port.h. */
+#include "netdev_port.h"
 
 #include <linux/if_packet.h>
 #include <string.h>

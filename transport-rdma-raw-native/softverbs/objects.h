@@ -77,10 +77,10 @@ struct sv_mr {
 /* ---- completion ---- */
 
 /*
- * The part of a work queue that a poller needs to complete its work requests. It stays on the core that posts and
- * polls: wr_ids never travel to the core that sends or delivers.
+ * The wr_ids of a send or receive queue, which a poller needs to complete the work requests. They stay on the core that
+ * posts and polls: wr_ids never travel to the core that sends or delivers.
  */
-struct sv_queue {
+struct sv_wr_ring {
     alignas(16) _Atomic uint32_t retired;   /* work requests before this have been polled, so their slots are free */
     uint32_t mask;
     uint64_t *wr_ids;
@@ -88,18 +88,19 @@ struct sv_queue {
 
 /*
  * A completion has 16 bytes, four to a cache line, because completions cross from the sender's core to the poller's.
- *   queue_index: the queue's packed address (48 bits) and, below it, the low 16 bits of the work request's index
+ *   wr_ring_and_index: the packed address of the sv_wr_ring (48 bits) and, below it, the low 16 bits of the work
+ *     request's index
  *   info: flow tag or queue number (24 bits), status (5), kind (2), checksum verified (1)
  */
 struct sv_cqe {
-    uint64_t queue_index;
+    uint64_t wr_ring_and_index;
     uint32_t byte_len;
     uint32_t info;
 };
 
 /*
  * Packs an address into 48 bits. On 64-bit Arm an allocator may tag memory (MTE). The tag is in bits 56 to 59, and an
- * access without it faults. A queue is aligned to 16 bytes, so the tag fits into the lowest bits.
+ * access without it faults. A ring is aligned to 16 bytes, so the tag fits into the lowest bits.
  */
 static inline uint64_t sv_address_pack(uint64_t address)
 {
@@ -123,19 +124,19 @@ enum sv_cqe_kind { SV_CQE_SEND, SV_CQE_TSO, SV_CQE_RECV };
 enum { SV_CQE_STATUS_SHIFT = 24, SV_CQE_KIND_SHIFT = 29 };
 #define SV_CQE_CHECKSUM_OK 0x80000000u
 
-static inline struct sv_cqe sv_cqe_make(const struct sv_queue *queue, uint32_t index, enum sv_cqe_kind kind,
+static inline struct sv_cqe sv_cqe_make(const struct sv_wr_ring *wr_ring, uint32_t index, enum sv_cqe_kind kind,
                                         enum ibv_wc_status status, uint32_t byte_len, uint32_t number)
 {
     return (struct sv_cqe){
-        .queue_index = SV_PACK(queue) << 16 | (index & 0xffff),
+        .wr_ring_and_index = SV_PACK(wr_ring) << 16 | (index & 0xffff),
         .byte_len = byte_len,
         .info = number | (uint32_t)status << SV_CQE_STATUS_SHIFT | (uint32_t)kind << SV_CQE_KIND_SHIFT,
     };
 }
 
-static inline struct sv_queue *sv_cqe_queue(const struct sv_cqe *cqe)
+static inline struct sv_wr_ring *sv_cqe_wr_ring(const struct sv_cqe *cqe)
 {
-    return (struct sv_queue *)(uintptr_t)SV_UNPACK(cqe->queue_index >> 16);
+    return (struct sv_wr_ring *)(uintptr_t)SV_UNPACK(cqe->wr_ring_and_index >> 16);
 }
 
 static inline enum ibv_wc_status sv_cqe_status(const struct sv_cqe *cqe)
@@ -143,11 +144,11 @@ static inline enum ibv_wc_status sv_cqe_status(const struct sv_cqe *cqe)
     return (enum ibv_wc_status)(cqe->info >> SV_CQE_STATUS_SHIFT & 31);
 }
 
-/* Only the thread that polls this queue's completions calls this. */
-static inline void sv_queue_retire(struct sv_queue *queue, uint32_t index16)
+/* Only the thread that polls the completions of this ring's queue calls this. */
+static inline void sv_wr_ring_retire(struct sv_wr_ring *wr_ring, uint32_t index16)
 {
-    uint32_t retired = atomic_load_explicit(&queue->retired, memory_order_relaxed);
-    atomic_store_explicit(&queue->retired, retired + (uint16_t)(index16 + 1 - retired), memory_order_release);
+    uint32_t retired = atomic_load_explicit(&wr_ring->retired, memory_order_relaxed);
+    atomic_store_explicit(&wr_ring->retired, retired + (uint16_t)(index16 + 1 - retired), memory_order_release);
 }
 
 /*
@@ -164,7 +165,7 @@ struct sv_channel {
     struct sv_cq *last_pending;
     uint32_t pollers;               /* threads in ibv_get_cq_event() that poll the interface themselves */
     uint32_t events_without_token;  /* unread events without a token, which one of the pollers takes */
-    uint32_t idle_polls;         /* consecutive checks without an event */
+    uint32_t idle_polls;            /* consecutive checks without an event */
 };
 
 struct sv_cq {
@@ -185,7 +186,11 @@ struct sv_cq {
     uint32_t next;              /* the producers' copy of `produced`, which saves a fetch */
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
-    uint32_t steering_rules;    /* number of ways in which rules lead to its receives */
+    /*
+     * Number of pairs of a flow rule and a receive queue that completes here. A rule of an RSS queue pair counts for
+     * each entry of the indirection table.
+     */
+    uint32_t steering_rules;
     bool overrun;
     _Atomic uint64_t overruns;
 
@@ -220,11 +225,11 @@ struct sv_rq {
     uint32_t number;
     bool reports_checksum;
     _Atomic uint32_t state;     /* enum sv_rq_state */
-    struct sv_wq *_Atomic gso_wq;   /* work queue for unsegmented GSO frames (receive_whole.c), or NULL */
+    struct sv_wq *_Atomic gso_wq;   /* work queue for unsegmented GSO frames (receive_gso.c), or NULL */
 
     SV_CACHELINE_ALIGNED struct sv_spin post_lock;
     _Atomic uint32_t posted;
-    struct sv_queue queue;
+    struct sv_wr_ring wr_ring;
 
     SV_CACHELINE_ALIGNED struct sv_spin deliver_lock;
     _Atomic uint32_t delivered; /* written with deliver_lock held, read without it as a hint */
@@ -247,7 +252,7 @@ struct sv_sq {
     uint32_t scratch_used;
     struct sv_steer_cache *cache;
     struct softverbs_queue_counters counters;
-    SV_CACHELINE_ALIGNED struct sv_queue queue;
+    SV_CACHELINE_ALIGNED struct sv_wr_ring wr_ring;
 };
 
 struct sv_qp {
@@ -349,7 +354,7 @@ void sv_cq_overrun(struct sv_cq *cq);
  */
 bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error);
 void sv_cq_push(struct sv_cq *cq, const struct sv_cqe *cqe);
-uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_queue *queue);
+uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_wr_ring *wr_ring);
 int sv_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv_comp_channel *channel,
@@ -397,10 +402,10 @@ void sv_wq_enter_error_delivering(struct sv_wq *wq);
 struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr);
 int sv_destroy_flow(struct ibv_flow *ibflow);
 struct ibv_counters *sv_create_counters(struct ibv_context *context, struct ibv_counters_init_attr *attr);
-int sv_destroy_counters(struct ibv_counters *counters);
-int sv_attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
-int sv_read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
-void sv_counters_add(struct softverbs_queue_counters *sum, const struct softverbs_queue_counters *one);
+int sv_destroy_counters(struct ibv_counters *ibcounters);
+int sv_attach_counters(struct ibv_counters *ibcounters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+int sv_read_counters(struct ibv_counters *ibcounters, uint64_t *values, uint32_t count, uint32_t flags);
+void sv_queue_counters_add(struct softverbs_queue_counters *sum, const struct softverbs_queue_counters *one);
 
 /* query.c */
 int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,

@@ -75,8 +75,8 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
 
 enum sv_offload {
     SV_OFFLOAD_NONE,        /* an ordinary frame */
-    SV_OFFLOAD_GSO,       /* a GSO frame: gso_size is the payload of each segment */
-    SV_OFFLOAD_MALFORMED,     /* malformed: the header contradicts the frame, or its gso_type is not supported */
+    SV_OFFLOAD_GSO,         /* a GSO frame: gso_size is the payload of each segment */
+    SV_OFFLOAD_MALFORMED,   /* the header contradicts the frame, or its gso_type is not supported */
 };
 
 /* Classifies a frame. `length` is that of the frame, at least an Ethernet header. */

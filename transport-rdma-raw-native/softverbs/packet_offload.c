@@ -45,7 +45,7 @@ enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_
 void sv_offload_fill_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t length)
 {
     uint8_t *from = frame + offload->csum_start;
-    uint16_t sum = (uint16_t)~sv_sum_fold(sv_sum(from, length - offload->csum_start, 0));
+    uint16_t sum = (uint16_t)~sv_checksum_sum_fold(sv_checksum_sum(from, length - offload->csum_start, 0));
     if (sum == 0)
         sum = 0xffff;
     memcpy(from + offload->csum_offset, &sum, 2);

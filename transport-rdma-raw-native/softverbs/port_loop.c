@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wire of the loop device: delivers sent frames at once, on the sender's thread. */
+/* The port of the loop device: delivers sent frames at once, on the sender's thread. */
 #include "receive.h"
 
 static SV_HOT void transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)

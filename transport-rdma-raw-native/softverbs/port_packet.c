@@ -6,15 +6,16 @@
  * The kernel receives every frame as well, and must not answer those that match a rule:
  *   - With eBPF, a socket filter selects these frames for the ring, and a tc program on the interface's ingress drops
  *     them after the ring has copied them.
- *   - Without the tc program, because it is not permitted or TCX (Linux 6.6) is missing, silent kernel sockets occupy
- *     the ports of the rules (port_reservation.c). SOFTVERBS_PACKET_QUIET=sockets in the environment selects this.
- *   - Without eBPF, the ring receives all frames, and the library's table selects them. Silent sockets are used too.
+ *   - Without the tc program, because it is not permitted or TCX (Linux 6.6) is missing, kernel sockets that drop
+ *     everything occupy the ports of the rules (port_reservation.c). SOFTVERBS_PACKET_QUIET=sockets in the environment
+ *     selects this.
+ *   - Without eBPF, the ring receives all frames, and the library's table selects them. Sockets occupy the ports, too.
  *
  * Any number of processes may have such a port on an interface. Each has its ring, filter and program, and the programs
  * run in sequence. A frame that matches rules of several processes is delivered to each of them.
  */
+#include "netdev_port.h"
 #include "packet.h"
-#include "wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,17 @@
 enum { RING_FRAMES = 4096, MAX_MTU = 9000 };
 
 struct packet_port {
-    struct sv_wire wire;
+    struct sv_netdev_port base;
     struct sv_packet_ring ring;
     struct sv_packet_sender sender;
-    int tc_link;        /* tc program that drops these frames before the kernel sees them; -1: port reservations */
+    int tc_link;        /* the tc program that drops frames of rules before the kernel; -1: port reservations instead */
     struct sv_port_reservations reservations;
 };
 
-static unsigned drain(struct sv_wire *wire)
+static unsigned drain(struct sv_netdev_port *base)
 {
-    struct packet_port *port = (struct packet_port *)wire;
-    return sv_packet_ring_drain(&port->ring, wire->device);
+    struct packet_port *port = (struct packet_port *)base;
+    return sv_packet_ring_drain(&port->ring, base->device);
 }
 
 /* ---- opening ---- */
@@ -41,58 +42,58 @@ static unsigned drain(struct sv_wire *wire)
 /* Returns the descriptor of the ring's filter, or -1 if the port has to work without eBPF. */
 static int open_steering(struct packet_port *port)
 {
-    struct sv_wire *wire = &port->wire;
-    if (sv_steering_open(&wire->steering, wire->device->mac, false) != 0)
+    struct sv_netdev_port *base = &port->base;
+    if (sv_steering_open(&base->steering, base->device->mac, false) != 0)
         return -1;
-    int filter = sv_steering_load(wire->steering, SV_PROGRAM_FILTER);
-    const char *quiet = getenv("SOFTVERBS_PACKET_QUIET");
-    bool by_sockets = quiet != NULL && strcmp(quiet, "sockets") == 0;
-    port->tc_link = filter < 0 || by_sockets ? -1 : sv_wire_attach_tc(wire, SV_PROGRAM_TC);
+    int filter = sv_steering_load(base->steering, SV_PROGRAM_FILTER);
+    const char *env_value = getenv("SOFTVERBS_PACKET_QUIET");
+    bool by_sockets = env_value != NULL && strcmp(env_value, "sockets") == 0;
+    port->tc_link = filter < 0 || by_sockets ? -1 : sv_netdev_port_attach_tc(base, SV_PROGRAM_TC);
     if (filter < 0) {
-        sv_steering_close(wire->steering);
-        wire->steering = NULL;
+        sv_steering_close(base->steering);
+        base->steering = NULL;
     }
     return filter;
 }
 
-static int open_port(struct sv_wire *wire)
+static int open_port(struct sv_netdev_port *base)
 {
-    struct packet_port *port = (struct packet_port *)wire;
+    struct packet_port *port = (struct packet_port *)base;
     port->sender.fd = port->tc_link = port->ring.receiver.fd = -1;
     int filter = open_steering(port);
-    int error = sv_packet_ring_open(&port->ring, atomic_load(&wire->device->mtu), RING_FRAMES, filter);
+    int error = sv_packet_ring_open(&port->ring, atomic_load(&base->device->mtu), RING_FRAMES, filter);
     if (filter >= 0)
         close(filter);
     if (error == 0)
-        error = sv_packet_ring_bind(&port->ring, wire->ifindex);
+        error = sv_packet_ring_bind(&port->ring, base->ifindex);
     if (error == 0)
-        error = sv_packet_sender_open(&port->sender, wire->ifindex);
-    wire->delivers_whole = true;
-    return error != 0 ? error : sv_wire_add_receiver(wire, &port->ring.receiver);
+        error = sv_packet_sender_open(&port->sender, base->ifindex);
+    base->delivers_gso = true;
+    return error != 0 ? error : sv_netdev_port_add_receiver(base, &port->ring.receiver);
 }
 
-static void detach(struct sv_wire *wire)
+static void detach(struct sv_netdev_port *base)
 {
-    struct packet_port *port = (struct packet_port *)wire;
+    struct packet_port *port = (struct packet_port *)base;
     if (port->tc_link >= 0)
         close(port->tc_link);
     sv_port_reservations_close(&port->reservations);
 }
 
-static void close_port(struct sv_wire *wire)
+static void close_port(struct sv_netdev_port *base)
 {
-    struct packet_port *port = (struct packet_port *)wire;
+    struct packet_port *port = (struct packet_port *)base;
     sv_packet_ring_close(&port->ring);
     sv_packet_sender_close(&port->sender);
 }
 
 /* ---- sending ---- */
 
-static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *qp, const struct sv_frame *frames,
+static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_qp *qp, const struct sv_frame *frames,
                                    unsigned count, int *error)
 {
     (void)qp;
-    return sv_packet_sender_send(&((struct packet_port *)wire)->sender, frames, count, error);
+    return sv_packet_sender_send(&((struct packet_port *)base)->sender, frames, count, error);
 }
 
 /* ---- rules ---- */
@@ -103,7 +104,7 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
     int error = port->tc_link < 0 ? sv_port_reservations_add(&port->reservations, spec) : 0;
     if (error != 0)
         return error;
-    error = sv_wire_rule_added(device, spec, rule);
+    error = sv_netdev_port_rule_added(device, spec, rule);
     if (error != 0)
         sv_port_reservations_remove(&port->reservations, spec->type, &spec->mask, rule);
     return error;
@@ -113,18 +114,18 @@ static void rule_removed(struct sv_device *device, struct sv_flow *flow)
 {
     struct packet_port *port = device->port;
     sv_port_reservations_remove(&port->reservations, flow->type, &flow->mask, flow->rule);
-    sv_wire_rule_removed(device, flow);
+    sv_netdev_port_rule_removed(device, flow);
 }
 
 static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
 {
     struct packet_port *port = device->port;
-    sv_wire_add_counters(device, counters);
+    sv_netdev_port_add_counters(device, counters);
     if (port != NULL)
         counters->kernel_visible_rules = port->reservations.kernel_visible;
 }
 
-static const struct sv_wire_kind packet_kind = {
+static const struct sv_netdev_port_kind packet_kind = {
     .name = "packet",
     .max_mtu = MAX_MTU,
     .port_bytes = sizeof(struct packet_port),
@@ -137,20 +138,20 @@ static const struct sv_wire_kind packet_kind = {
 
 static int open_device(struct sv_device *device)
 {
-    return sv_wire_port_open(device, &packet_kind);
+    return sv_netdev_port_open(device, &packet_kind);
 }
 
 const struct sv_port_ops sv_packet_ops = {
     .open = open_device,
-    .close = sv_wire_port_close,
-    .transmit = sv_wire_transmit,
-    .transmit_large = sv_wire_transmit_large,
-    .progress = sv_wire_progress,
-    .arm = sv_wire_arm,
-    .poll = sv_wire_poll,
-    .release = sv_wire_release,
+    .close = sv_netdev_port_close,
+    .transmit = sv_netdev_port_transmit,
+    .transmit_tso = sv_netdev_port_transmit_tso,
+    .progress = sv_netdev_port_progress,
+    .arm = sv_netdev_port_arm,
+    .poll = sv_netdev_port_poll,
+    .release = sv_netdev_port_release,
     .rule_added = rule_added,
     .rule_removed = rule_removed,
-    .quiesce = sv_wire_quiesce,
+    .quiesce = sv_netdev_port_quiesce,
     .add_counters = add_counters,
 };

@@ -34,8 +34,8 @@ static bool is_full_mask(const uint8_t *mask, size_t bytes)
     return true;
 }
 
-/* Attaches the filter before bind(), so the socket never receives anything. */
-static int open_silent(int family, const struct sockaddr *address, socklen_t bytes, bool tcp)
+/* Opens a socket that drops everything. Attaches the filter before bind(), so it never receives anything. */
+static int open_dropping(int family, const struct sockaddr *address, socklen_t bytes, bool tcp)
 {
     struct sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
     struct sock_fprog program = {.len = 1, .filter = &drop_all};
@@ -60,7 +60,7 @@ static int open_ipv4(const struct sv_headers *mask, const struct sv_headers *val
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = value->dst_port};
     if (is_full_mask(mask->dst_ip, 4))
         memcpy(&address.sin_addr, value->dst_ip, 4);
-    return open_silent(AF_INET, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
+    return open_dropping(AF_INET, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
 }
 
 static int open_ipv6(const struct sv_headers *mask, const struct sv_headers *value)
@@ -68,7 +68,7 @@ static int open_ipv6(const struct sv_headers *mask, const struct sv_headers *val
     struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = value->dst_port};
     if (is_full_mask(mask->dst_ip, 16))
         memcpy(&address.sin6_addr, value->dst_ip, 16);
-    return open_silent(AF_INET6, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
+    return open_dropping(AF_INET6, (struct sockaddr *)&address, sizeof address, value->layers & SV_LAYER_TCP);
 }
 
 static struct sv_port_reservation **find_reservation(struct sv_port_reservations *reservations,

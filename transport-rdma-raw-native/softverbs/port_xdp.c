@@ -33,26 +33,26 @@
  * Drains the copies first, but reads the fill level of the other rings before that. So a copy of a frame is delivered
  * before a frame that was sent later and is in one of these rings.
  */
-static unsigned drain(struct sv_wire *wire)
+static unsigned drain(struct sv_netdev_port *base)
 {
-    struct xdp_port *port = (struct xdp_port *)wire;
+    struct xdp_port *port = (struct xdp_port *)base;
     uint32_t limit[MAX_QUEUES];
     for (uint32_t i = 0; i < port->queues; i++) {
         sv_xdp_queue_busy_poll(port->queue[i]);
         limit[i] = sv_xdp_queue_produced(port->queue[i]);
     }
-    unsigned total = port->copy_ring.map == NULL ? 0 : sv_packet_ring_drain(&port->copy_ring, wire->device);
+    unsigned total = port->copy_ring.map == NULL ? 0 : sv_packet_ring_drain(&port->copy_ring, base->device);
     for (uint32_t i = 0; i < port->queues; i++)
-        total += sv_xdp_queue_drain(port->queue[i], wire->device, limit[i]);
+        total += sv_xdp_queue_drain(port->queue[i], base->device, limit[i]);
     return total;
 }
 
 /* ---- closing ---- */
 
 /* Restores the settings of NAPI instances first, because a driver may have other instances without the program. */
-static void detach(struct sv_wire *wire)
+static void detach(struct sv_netdev_port *base)
 {
-    struct xdp_port *port = (struct xdp_port *)wire;
+    struct xdp_port *port = (struct xdp_port *)base;
     sv_busy_poll_restore(&port->busy_poll);
     if (port->tc_link >= 0)
         close(port->tc_link);
@@ -60,9 +60,9 @@ static void detach(struct sv_wire *wire)
         close(port->xdp_link);
 }
 
-static void close_port(struct sv_wire *wire)
+static void close_port(struct sv_netdev_port *base)
 {
-    struct xdp_port *port = (struct xdp_port *)wire;
+    struct xdp_port *port = (struct xdp_port *)base;
     sv_packet_ring_close(&port->copy_ring);
     for (uint32_t i = 0; i < port->queues; i++) {
         sv_xdp_queue_close(port->queue[i]);
@@ -81,15 +81,15 @@ static __attribute__((cold, noinline)) int reduce_send_queues(struct xdp_port *p
     while (number > 0 && number < before &&
            !atomic_compare_exchange_weak(&port->send_queues, &before, number))
         ;
-    return number > 0 ? SV_WIRE_NO_SEND_QUEUE : error;
+    return number > 0 ? SV_NETDEV_PORT_NO_SEND_QUEUE : error;
 }
 
 /* Queue pairs share the send queues evenly. Each queue pair uses one queue, which keeps its frames in order. */
-static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sender, const struct sv_frame *frames,
-                                   unsigned count, int *error)
+static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_qp *sender,
+                                   const struct sv_frame *frames, unsigned count, int *error)
 {
-    struct xdp_port *port = (struct xdp_port *)wire;
-    sv_connections_track(sv_steering_connections(wire->steering), frames, count);
+    struct xdp_port *port = (struct xdp_port *)base;
+    sv_connections_track(sv_steering_connections(base->steering), frames, count);
     uint32_t number = sender->sender_number % atomic_load_explicit(&port->send_queues, memory_order_relaxed);
     unsigned sent = sv_xdp_queue_send(port->queue[number], frames, count, error);
     if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&port->queue[number]->can_send, memory_order_relaxed))
@@ -98,12 +98,12 @@ static SV_HOT unsigned send_frames(struct sv_wire *wire, const struct sv_qp *sen
 }
 
 /* An AF_XDP socket that sends through the interface would exclude all other processes from its queue. */
-static SV_HOT unsigned send_by_packet_socket(struct sv_wire *wire, const struct sv_qp *qp,
+static SV_HOT unsigned send_by_packet_socket(struct sv_netdev_port *base, const struct sv_qp *qp,
                                              const struct sv_frame *frames, unsigned count, int *error)
 {
-    struct xdp_port *port = (struct xdp_port *)wire;
+    struct xdp_port *port = (struct xdp_port *)base;
     (void)qp;
-    sv_connections_track(sv_steering_connections(wire->steering), frames, count);
+    sv_connections_track(sv_steering_connections(base->steering), frames, count);
     return sv_packet_sender_send(&port->sender, frames, count, error);
 }
 
@@ -117,31 +117,31 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
 {
     struct xdp_port *port = device->port;
     if (spec->dont_trap || spec->type != IBV_FLOW_ATTR_NORMAL) {
-        if (port->wire.brokered)
+        if (port->base.brokered)
             return EOPNOTSUPP;      /* copies need packet sockets, which a broker does not hand out */
-        int error = sv_packet_ring_bind(&port->copy_ring, port->wire.ifindex);
+        int error = sv_packet_ring_bind(&port->copy_ring, port->base.ifindex);
         if (error != 0)
             return error;
     }
-    return sv_wire_rule_added(device, spec, rule);
+    return sv_netdev_port_rule_added(device, spec, rule);
 }
 
-/* A port that sends through packet sockets cannot be brokered. */
-#define XDP_KIND(SEND, COPIES_SENT) \
+#define XDP_KIND(SEND, COPIES_SENT, MAY_BE_BROKERED) \
     {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), .copies_sent = COPIES_SENT, \
-     .may_be_brokered = COPIES_SENT, .tracks_connections = true, \
+     .may_be_brokered = MAY_BE_BROKERED, .tracks_connections = true, \
      .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
 
-static const struct sv_wire_kind kinds[SV_XDP_MODES] = {
-    [SV_XDP_MODE_GENERIC] = XDP_KIND(send_frames, true),
-    [SV_XDP_MODE_NATIVE] = XDP_KIND(send_frames, true),
-    [SV_XDP_MODE_ZERO_COPY] = XDP_KIND(send_frames, true),
-    [SV_XDP_MODE_TAP] = XDP_KIND(send_by_packet_socket, false),
+static const struct sv_netdev_port_kind kinds[SV_XDP_MODES] = {
+    [SV_XDP_MODE_GENERIC] = XDP_KIND(send_frames, true, true),
+    [SV_XDP_MODE_NATIVE] = XDP_KIND(send_frames, true, true),
+    [SV_XDP_MODE_ZERO_COPY] = XDP_KIND(send_frames, true, true),
+    /* The packet socket sends directly from registered memory. A broker hands out no packet sockets. */
+    [SV_XDP_MODE_TAP] = XDP_KIND(send_by_packet_socket, false, false),
 };
 
-enum sv_xdp_port_mode sv_xdp_mode_of(const struct sv_wire *wire)
+enum sv_xdp_mode sv_xdp_mode_of(const struct sv_netdev_port *base)
 {
-    return (enum sv_xdp_port_mode)(wire->kind - kinds);
+    return (enum sv_xdp_mode)(base->kind - kinds);
 }
 
 /* ---- which mode ---- */
@@ -165,7 +165,7 @@ struct failure {
     char reason[SV_EXPLANATION_BYTES];
 };
 
-static void record_failure(struct failure *failure, enum sv_xdp_port_mode mode, int error)
+static void record_failure(struct failure *failure, enum sv_xdp_mode mode, int error)
 {
     failure->mode = sv_xdp_mode_name(mode);
     snprintf(failure->reason, sizeof failure->reason, "%s",
@@ -180,10 +180,10 @@ static void record_failure(struct failure *failure, enum sv_xdp_port_mode mode, 
  * If a driver mode fails (because of its MTU, its memory, a broker's policy), the next mode is tried. If a process has
  * the interface (EBUSY), all of them fail. Mode tap works beside an XDP program of other software.
  */
-static int open_mode(struct sv_device *device, bool forced, enum sv_xdp_port_mode *mode, struct failure *failure)
+static int open_mode(struct sv_device *device, bool forced, enum sv_xdp_mode *mode, struct failure *failure)
 {
     int error;
-    while ((error = sv_wire_port_open(device, &kinds[*mode])) != 0) {
+    while ((error = sv_netdev_port_open(device, &kinds[*mode])) != 0) {
         bool other_program = error == SV_XDP_OTHER_PROGRAM && *mode != SV_XDP_MODE_TAP;
         if (!other_program && (error == EBUSY || forced || *mode == SV_XDP_MODE_GENERIC || *mode == SV_XDP_MODE_TAP))
             break;
@@ -205,7 +205,7 @@ static int open_device(struct sv_device *device)
     struct sv_xdp_choice choice;
     struct failure failure = {.mode = ""};
     int error = choose_mode(device, &choice);
-    enum sv_xdp_port_mode mode = choice.mode;
+    enum sv_xdp_mode mode = choice.mode;
     if (error == 0)
         error = open_mode(device, choice.forced, &mode, &failure);
     if (error != 0)
@@ -222,15 +222,15 @@ static int open_device(struct sv_device *device)
 
 const struct sv_port_ops sv_xdp_ops = {
     .open = open_device,
-    .close = sv_wire_port_close,
-    .transmit = sv_wire_transmit,
-    .transmit_large = sv_wire_transmit_large,
-    .progress = sv_wire_progress,
-    .arm = sv_wire_arm,
-    .poll = sv_wire_poll,
-    .release = sv_wire_release,
+    .close = sv_netdev_port_close,
+    .transmit = sv_netdev_port_transmit,
+    .transmit_tso = sv_netdev_port_transmit_tso,
+    .progress = sv_netdev_port_progress,
+    .arm = sv_netdev_port_arm,
+    .poll = sv_netdev_port_poll,
+    .release = sv_netdev_port_release,
     .rule_added = rule_added,
-    .rule_removed = sv_wire_rule_removed,
-    .quiesce = sv_wire_quiesce,
-    .add_counters = sv_wire_add_counters,
+    .rule_removed = sv_netdev_port_rule_removed,
+    .quiesce = sv_netdev_port_quiesce,
+    .add_counters = sv_netdev_port_add_counters,
 };

@@ -42,7 +42,7 @@ enum { MAX_QUEUES = SV_STEER_MAX_QUEUES };
 enum { SV_XDP_OTHER_PROGRAM = EEXIST };
 
 struct xdp_port {
-    struct sv_wire wire;
+    struct sv_netdev_port base;
     struct sv_packet_ring copy_ring;
     int xdp_link;           /* the link that holds the XDP program on the interface */
     int tc_link;            /* the link of the tc program in tap mode, or -1 */
@@ -62,11 +62,11 @@ struct xdp_port {
 };
 
 /* Returns the mode of a port. */
-enum sv_xdp_port_mode sv_xdp_mode_of(const struct sv_wire *wire);
+enum sv_xdp_mode sv_xdp_mode_of(const struct sv_netdev_port *base);
 
 /* ---- port_xdp_open.c ---- */
 
 /* Opens a port in its mode. Returns 0 or an errno with an explanation. */
-int sv_xdp_port_open(struct sv_wire *wire);
+int sv_xdp_port_open(struct sv_netdev_port *base);
 
 #endif

@@ -15,15 +15,15 @@ enum { COPY_FRAMES = 1024 };
 
 static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, uint32_t number, bool existence_unknown)
 {
-    const struct sv_wire *wire = &port->wire;
+    const struct sv_netdev_port *base = &port->base;
     return (struct sv_xdp_queue_config){
-        .ifindex = wire->ifindex,
-        .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : wire->ifindex,
+        .ifindex = base->ifindex,
+        .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : base->ifindex,
         .number = number,
-        .mtu = atomic_load(&wire->device->mtu),
+        .mtu = atomic_load(&base->device->mtu),
         .zero_copy = port->zero_copy,
         .partial_checksums = port->partial_checksums,
-        .gso_frames = wire->gso_frames,
+        .gso_frames = base->gso_frames,
         .existence_unknown = existence_unknown,
     };
 }
@@ -39,15 +39,15 @@ static struct sv_xdp_broker_sockets take_broker_sockets(struct xdp_port *port, u
 
 static int open_queue(struct xdp_port *port, uint32_t number, bool existence_unknown)
 {
-    struct sv_wire *wire = &port->wire;
-    if (wire->brokered && number >= port->broker_layout.queues)
+    struct sv_netdev_port *base = &port->base;
+    if (base->brokered && number >= port->broker_layout.queues)
         return EINVAL;      /* as for a queue that does not exist */
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
     struct sv_xdp_queue_config config = queue_config_of(port, number, existence_unknown);
     struct sv_xdp_broker_sockets broker_sockets;
-    if (wire->brokered) {
+    if (base->brokered) {
         broker_sockets = take_broker_sockets(port, number);
         config.broker_sockets = &broker_sockets;
     }
@@ -59,28 +59,28 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool existence_unk
     port->queue[port->queues++] = queue;
     if (atomic_load(&queue->can_send) && atomic_load(&port->send_queues) == number)
         atomic_store(&port->send_queues, number + 1);
-    wire->max_mtu = sv_xdp_queue_max_mtu(queue);
-    sv_steering_set_max_syn_bytes(wire->steering, wire->max_mtu + SV_MAX_OVERHEAD);
-    if (!wire->brokered)
-        error = sv_steering_set_sockets(wire->steering, number, queue->main.receiver.fd, queue->syns.receiver.fd);
-    sv_steering_set_queues(wire->steering, port->queues);
+    base->max_mtu = sv_xdp_queue_max_mtu(queue);
+    sv_steering_set_max_syn_bytes(base->steering, base->max_mtu + SV_MAX_OVERHEAD);
+    if (!base->brokered)
+        error = sv_steering_set_sockets(base->steering, number, queue->main.receiver.fd, queue->syn.receiver.fd);
+    sv_steering_set_queues(base->steering, port->queues);
     if (error == 0)
         error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number, port->native);
     queue->busy_poll = port->busy_poll.enabled;
     if (error == 0)
-        error = sv_wire_add_receiver(wire, &queue->main.receiver);
-    return error != 0 ? error : sv_wire_add_receiver(wire, &queue->syns.receiver);
+        error = sv_netdev_port_add_receiver(base, &queue->main.receiver);
+    return error != 0 ? error : sv_netdev_port_add_receiver(base, &queue->syn.receiver);
 }
 
 /*
  * Frames of a receive queue without sockets would go to the kernel, which resets connections that it does not know.
  * Then some connections would work and others would not.
  */
-static int too_many_queues(const struct sv_wire *wire)
+static int too_many_queues(const struct sv_netdev_port *base)
 {
     return sv_explain(EOPNOTSUPP, "'%s' has more than %d receive queues, the maximum: use ethtool -L %s combined %d "
                       "(rx %d if the driver counts them separately), or soft:packet:%s, which takes any number",
-                      wire->netdev, MAX_QUEUES, wire->netdev, MAX_QUEUES, MAX_QUEUES, wire->netdev);
+                      base->netdev, MAX_QUEUES, base->netdev, MAX_QUEUES, MAX_QUEUES, base->netdev);
 }
 
 /*
@@ -89,8 +89,8 @@ static int too_many_queues(const struct sv_wire *wire)
  */
 static int check_no_more_queues(struct xdp_port *port)
 {
-    if (port->wire.brokered)
-        return port->queues == MAX_QUEUES ? too_many_queues(&port->wire) : 0;
+    if (port->base.brokered)
+        return port->queues == MAX_QUEUES ? too_many_queues(&port->base) : 0;
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
@@ -101,7 +101,7 @@ static int check_no_more_queues(struct xdp_port *port)
         sv_xdp_queue_close(queue);
     free(queue);
     if (error == 0 || error == EBUSY)
-        return too_many_queues(&port->wire);
+        return too_many_queues(&port->base);
     return error == EINVAL ? 0 : error;
 }
 
@@ -112,9 +112,9 @@ static int check_no_more_queues(struct xdp_port *port)
 static int open_queues(struct xdp_port *port)
 {
     uint32_t receive_queues = 0;
-    bool reported = sv_xdp_receive_queues(&port->wire, &receive_queues) == 0;
+    bool reported = sv_xdp_receive_queues(&port->base, &receive_queues) == 0;
     if (reported && receive_queues > MAX_QUEUES)
-        return too_many_queues(&port->wire);
+        return too_many_queues(&port->base);
     /* Queues are added to the TAP interface as needed. */
     bool tap = port->tap.ifindex != 0;
     for (uint32_t i = port->queues; i < MAX_QUEUES && !(tap && reported && i > 0 && i >= receive_queues); i++) {
@@ -129,7 +129,7 @@ static int open_queues(struct xdp_port *port)
         }
         if (error == EBUSY)
             return sv_explain(EBUSY, "receive queue %u of '%s' has an AF_XDP socket already: another program uses it",
-                              i, port->wire.netdev);
+                              i, port->base.netdev);
         if (error != 0)
             return error;
     }
@@ -145,34 +145,37 @@ static int open_queues(struct xdp_port *port)
  */
 static int check_zero_copy_safe(const struct xdp_port *port, uint32_t queues_before)
 {
-    const char *netdev = port->wire.netdev;
+    const char *netdev = port->base.netdev;
     uint32_t now = 0;
-    if (!port->zero_copy || sv_xdp_receive_queues(&port->wire, &now) != 0 || queues_before == 0 || now <= queues_before)
+    if (!port->zero_copy || sv_xdp_receive_queues(&port->base, &now) != 0 || queues_before == 0 || now <= queues_before)
         return 0;
     return sv_explain(EOPNOTSUPP, "zero copy is not safe on '%s': it has %u receive queues, and %u more with an XDP "
                       "program. Use ethtool -L %s combined with the maximum that ethtool -l shows, or "
                       "SOFTVERBS_XDP_MODE=native", netdev, queues_before, now - queues_before, netdev);
 }
 
-/* No frame is taken before there is a rule. */
-static int open_queues_of_program(struct xdp_port *port)
+/*
+ * Opens the queues that the interface has gained with the XDP program: virtio_net starts more receive queues for a
+ * program. Frames that arrive in them before they have sockets are the kernel's, because there is no rule yet.
+ */
+static int open_added_queues(struct xdp_port *port)
 {
     uint32_t now = 0;
-    bool reported = sv_xdp_receive_queues(&port->wire, &now) == 0;
+    bool reported = sv_xdp_receive_queues(&port->base, &now) == 0;
     return port->native && reported && now > port->queues ? open_queues(port) : 0;
 }
 
 static int open_copies(struct xdp_port *port)
 {
-    struct sv_wire *wire = &port->wire;
-    int filter = sv_steering_load(wire->steering, SV_PROGRAM_COPIES);
+    struct sv_netdev_port *base = &port->base;
+    int filter = sv_steering_load(base->steering, SV_PROGRAM_COPIES);
     if (filter < 0 && sv_explain_verifier(-filter))
         return -filter;
     if (filter < 0)
         return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
-    int error = sv_packet_ring_open(&port->copy_ring, atomic_load(&wire->device->mtu), COPY_FRAMES, filter);
+    int error = sv_packet_ring_open(&port->copy_ring, atomic_load(&base->device->mtu), COPY_FRAMES, filter);
     close(filter);
-    return error != 0 ? error : sv_wire_add_receiver(wire, &port->copy_ring.receiver);
+    return error != 0 ? error : sv_netdev_port_add_receiver(base, &port->copy_ring.receiver);
 }
 
 /*
@@ -180,25 +183,25 @@ static int open_copies(struct xdp_port *port)
  */
 static int attach_tap_mode(struct xdp_port *port)
 {
-    struct sv_wire *wire = &port->wire;
-    port->xdp_link = sv_steering_attach(wire->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_GENERIC);
+    struct sv_netdev_port *base = &port->base;
+    port->xdp_link = sv_steering_attach(base->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_ATTACH_GENERIC);
     if (port->xdp_link < 0)
         return sv_explain(-port->xdp_link, "the XDP program can't be attached to '%s'", port->tap.name);
-    sv_steering_redirect_to(wire->steering, port->tap.ifindex);
-    port->tc_link = sv_wire_attach_tc(wire, SV_PROGRAM_REDIRECT);
+    sv_steering_redirect_to(base->steering, port->tap.ifindex);
+    port->tc_link = sv_netdev_port_attach_tc(base, SV_PROGRAM_REDIRECT);
     if (port->tc_link < 0)
         return sv_explain(-port->tc_link, "the tc program can't be attached to '%s': SOFTVERBS_XDP_MODE=tap needs "
-                          "Linux 6.6", wire->netdev);
+                          "Linux 6.6", base->netdev);
     return 0;
 }
 
-static int explain_program(const struct sv_wire *wire, const struct sv_attached *program)
+static int explain_program(const struct sv_netdev_port *base, const struct sv_attached *program)
 {
     char text[SV_ATTACHED_TEXT_BYTES];
     sv_attached_text(program, text);
     if (sv_attached_is_own(program))
-        return sv_explain(EBUSY, "'%s' has the XDP program %s: end the process that holds it", wire->netdev, text);
-    return sv_explain(SV_XDP_OTHER_PROGRAM, "'%s' has the XDP program %s", wire->netdev, text);
+        return sv_explain(EBUSY, "'%s' has the XDP program %s: end the process that holds it", base->netdev, text);
+    return sv_explain(SV_XDP_OTHER_PROGRAM, "'%s' has the XDP program %s", base->netdev, text);
 }
 
 /*
@@ -206,14 +209,14 @@ static int explain_program(const struct sv_wire *wire, const struct sv_attached 
  * program of a process that has just ended disappears within a moment. A program with an unreadable name may be such a
  * program.
  */
-static int check_program(const struct sv_wire *wire)
+static int check_program(const struct sv_netdev_port *base)
 {
     struct sv_attached program;
     sv_assert_may_block();
-    for (int i = 0; sv_attached_xdp(wire->ifindex, &program); i++) {
+    for (int i = 0; sv_attached_xdp(base->ifindex, &program); i++) {
         bool may_disappear = program.name[0] == '\0' || sv_attached_is_own(&program);
         if (!may_disappear || i == SV_XDP_BUSY_RETRIES)
-            return explain_program(wire, &program);
+            return explain_program(base, &program);
         struct timespec pause = {.tv_nsec = SV_XDP_BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
     }
@@ -221,49 +224,50 @@ static int check_program(const struct sv_wire *wire)
 }
 
 /* A program was attached after check_program(), or is on an interface above this one (a bond). */
-static int explain_busy(const struct sv_wire *wire)
+static int explain_busy(const struct sv_netdev_port *base)
 {
     struct sv_attached program;
-    if (sv_attached_xdp(wire->ifindex, &program))
-        return explain_program(wire, &program);
-    return sv_explain(SV_XDP_OTHER_PROGRAM, "an interface above '%s' has an XDP program", wire->netdev);
+    if (sv_attached_xdp(base->ifindex, &program))
+        return explain_program(base, &program);
+    return sv_explain(SV_XDP_OTHER_PROGRAM, "an interface above '%s' has an XDP program", base->netdev);
 }
 
 static int attach_program(struct xdp_port *port)
 {
-    struct sv_wire *wire = &port->wire;
+    struct sv_netdev_port *base = &port->base;
     if (port->tap.ifindex != 0)
         return attach_tap_mode(port);
-    bool jumbo = sv_xdp_is_jumbo(atomic_load(&wire->device->mtu));
-    enum sv_xdp_mode mode = !port->native ? SV_XDP_GENERIC : jumbo ? SV_XDP_NATIVE_FRAGS : SV_XDP_NATIVE;
-    port->xdp_link = sv_steering_attach(wire->steering, SV_PROGRAM_XDP, wire->ifindex, mode);
+    bool jumbo = sv_xdp_is_jumbo(atomic_load(&base->device->mtu));
+    enum sv_xdp_attach_mode mode = !port->native ? SV_XDP_ATTACH_GENERIC
+                                   : jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
+    port->xdp_link = sv_steering_attach(base->steering, SV_PROGRAM_XDP, base->ifindex, mode);
     if (port->xdp_link >= 0)
         return 0;
     int error = -port->xdp_link;
     if (error == EBUSY || error == EEXIST)
-        return explain_busy(wire);
+        return explain_busy(base);
     if (error == EPERM)
         return sv_explain(error, "the XDP program is not permitted: the process needs CAP_BPF and CAP_NET_ADMIN; "
-                          "soft:packet:%s needs CAP_NET_RAW only", wire->netdev);
-    bool named = port->native && sv_xdp_mode_is_named(sv_xdp_mode_of(wire));
-    return sv_explain(error, "the XDP program can't be attached to '%s' (%s mode)%s%s", wire->netdev,
-                      port->native ? "native" : "generic", named ? ": try without SOFTVERBS_XDP_MODE=" : "",
-                      named ? sv_xdp_mode_name(sv_xdp_mode_of(wire)) : "");
+                          "soft:packet:%s needs CAP_NET_RAW only", base->netdev);
+    bool forced = port->native && sv_xdp_mode_is_forced(sv_xdp_mode_of(base));
+    return sv_explain(error, "the XDP program can't be attached to '%s' (%s mode)%s%s", base->netdev,
+                      port->native ? "native" : "generic", forced ? ": try without SOFTVERBS_XDP_MODE=" : "",
+                      forced ? sv_xdp_mode_name(sv_xdp_mode_of(base)) : "");
 }
 
-static int apply_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
+static int apply_mode(struct xdp_port *port, enum sv_xdp_mode mode)
 {
     if (mode == SV_XDP_MODE_TAP)
         return sv_tap_open(&port->tap);
     port->zero_copy = mode == SV_XDP_MODE_ZERO_COPY;
     port->native = port->zero_copy || mode == SV_XDP_MODE_NATIVE;
-    if (port->native && (port->wire.flags & IFF_LOOPBACK))
+    if (port->native && (port->base.flags & IFF_LOOPBACK))
         return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
-                          "SOFTVERBS_XDP_MODE=%s", port->wire.netdev, sv_xdp_mode_name(mode));
-    if (port->native && !sv_xdp_runs_programs(&port->wire))
+                          "SOFTVERBS_XDP_MODE=%s", port->base.netdev, sv_xdp_mode_name(mode));
+    if (port->native && !sv_xdp_runs_programs(&port->base))
         return sv_explain(EOPNOTSUPP, "'%s' receives without mergeable buffers, so virtio_net accepts an XDP program "
                           "and never runs it: try without SOFTVERBS_XDP_MODE=%s, or let the host offer mergeable "
-                          "buffers (QEMU: mrg_rxbuf=on)", port->wire.netdev, sv_xdp_mode_name(mode));
+                          "buffers (QEMU: mrg_rxbuf=on)", port->base.netdev, sv_xdp_mode_name(mode));
     return 0;
 }
 
@@ -273,32 +277,32 @@ static int apply_mode(struct xdp_port *port, enum sv_xdp_port_mode mode)
  */
 static int check_vlan_tags(const struct xdp_port *port)
 {
-    const struct sv_wire *wire = &port->wire;
+    const struct sv_netdev_port *base = &port->base;
     const char *consent = getenv("SOFTVERBS_XDP_RXVLAN");
-    if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_vlan_tags(wire))
+    if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_vlan_tags(base))
         return 0;
-    if (sv_xdp_is_stacked(wire))
+    if (sv_xdp_is_stacked(base))
         return sv_explain(EOPNOTSUPP, "'%s' is stacked on another interface, and the kernel removes VLAN tags before "
                           "XDP sees the frames, so frames of VLANs would look untagged: use SOFTVERBS_XDP_MODE=tap, "
                           "or, if no tagged frames arrive, SOFTVERBS_XDP_RXVLAN=allow",
-                          wire->netdev);
+                          base->netdev);
     return sv_explain(EOPNOTSUPP, "'%s' removes VLAN tags from frames before XDP sees them, so frames of VLANs would "
                       "look untagged: use ethtool -K %s rxvlan off, or SOFTVERBS_XDP_MODE=tap, or, if no tagged frames "
-                      "arrive, SOFTVERBS_XDP_RXVLAN=allow", wire->netdev, wire->netdev);
+                      "arrive, SOFTVERBS_XDP_RXVLAN=allow", base->netdev, base->netdev);
 }
 
 /*
  * Before Linux 6.6 AF_XDP receives no frame longer than a chunk. The peer on this host may be a port of this kind, so
- * large sends are segmented here.
+ * the library then segments TSO sends itself.
  */
-static void check_large_frames(struct xdp_port *port)
+static void check_gso_frames(struct xdp_port *port)
 {
-    struct sv_wire *wire = &port->wire;
-    wire->delivers_whole = wire->gso_frames && port->queue[0]->multi_buffer;
-    if (!wire->gso_frames || port->queue[0]->multi_buffer || wire->large_send_fd < 0)
+    struct sv_netdev_port *base = &port->base;
+    base->delivers_gso = base->gso_frames && port->queue[0]->multi_buffer;
+    if (!base->gso_frames || port->queue[0]->multi_buffer || base->tso_fd < 0)
         return;
-    close(wire->large_send_fd);
-    wire->large_send_fd = -1;
+    close(base->tso_fd);
+    base->tso_fd = -1;
 }
 
 static enum sv_xdp_hook hook_of(const struct xdp_port *port)
@@ -306,35 +310,38 @@ static enum sv_xdp_hook hook_of(const struct xdp_port *port)
     return port->tap.ifindex != 0 ? SV_XDP_HOOK_TC : port->native ? SV_XDP_HOOK_DRIVER : SV_XDP_HOOK_GENERIC;
 }
 
-/* The program is on the interface when the broker answers. It takes no frame before there is a rule. */
+/*
+ * Obtains the queues, their memory, the maps and the attached XDP program from the broker. The program passes all
+ * frames to the kernel until the first rule exists.
+ */
 static int open_through_broker(struct xdp_port *port)
 {
-    struct sv_wire *wire = &port->wire;
+    struct sv_netdev_port *base = &port->base;
     int fds[SV_BROKER_MAX_FDS];
     uint32_t receive_queues = 0;
-    bool reported = sv_xdp_receive_queues(wire, &receive_queues) == 0 && receive_queues > 0;
+    bool reported = sv_xdp_receive_queues(base, &receive_queues) == 0 && receive_queues > 0;
     if (reported && receive_queues > MAX_QUEUES)
-        return too_many_queues(wire);
+        return too_many_queues(base);
     struct sv_broker_open wanted = {
         .mode = port->zero_copy ? SV_BROKER_ZERO_COPY : port->native ? SV_BROKER_NATIVE : SV_BROKER_GENERIC,
-        .mtu = atomic_load(&wire->device->mtu),
-        .multi_buffer = wire->gso_frames,
+        .mtu = atomic_load(&base->device->mtu),
+        .multi_buffer = base->gso_frames,
     };
-    memcpy(wanted.netdev, wire->netdev, sizeof wanted.netdev);
-    int error = sv_broker_open(&wire->broker, &wanted, wire->ifindex, fds, &port->broker_layout);
+    memcpy(wanted.netdev, base->netdev, sizeof wanted.netdev);
+    int error = sv_broker_open(&base->broker, &wanted, base->ifindex, fds, &port->broker_layout);
     if (error != 0)
         return error;
     port->xdp_link = fds[SV_BROKER_LINK];
     port->broker_memory = fds[SV_BROKER_MEMORY];
     memcpy(port->broker_sockets, fds + SV_BROKER_SOCKETS,
            SV_STEER_SOCKETS * port->broker_layout.queues * sizeof fds[0]);
-    return sv_steering_adopt(&wire->steering, fds + SV_BROKER_MAPS);
+    return sv_steering_adopt(&base->steering, fds + SV_BROKER_MAPS);
 }
 
 static int open_steering(struct xdp_port *port)
 {
-    struct sv_wire *wire = &port->wire;
-    return wire->brokered ? open_through_broker(port) : sv_steering_open(&wire->steering, wire->device->mac, true);
+    struct sv_netdev_port *base = &port->base;
+    return base->brokered ? open_through_broker(port) : sv_steering_open(&base->steering, base->device->mac, true);
 }
 
 /* Closes the sockets that no queue has used, after an error. */
@@ -352,39 +359,39 @@ static void close_broker_sockets(struct xdp_port *port)
 
 /*
  * Attaches the program before the queues are opened. A driver may restart its queues for a program, with other NAPI
- * instances, and sockets would keep the old ones. No frame is taken before there is a rule. A broker has attached the
- * program by now.
+ * instances, and sockets would keep the old ones. Without a rule the program passes all frames to the kernel. A broker
+ * has attached the program by now.
  */
 static int attach_early(struct xdp_port *port)
 {
     if (port->tap.ifindex != 0)
         return sv_explain(EOPNOTSUPP, "mode tap has no busy polling: run without SOFTVERBS_XDP_BUSY_POLL");
-    return port->wire.brokered ? 0 : attach_program(port);
+    return port->base.brokered ? 0 : attach_program(port);
 }
 
-int sv_xdp_port_open(struct sv_wire *wire)
+int sv_xdp_port_open(struct sv_netdev_port *base)
 {
-    struct xdp_port *port = (struct xdp_port *)wire;
+    struct xdp_port *port = (struct xdp_port *)base;
     uint32_t queues_before = 0;
     port->xdp_link = port->tc_link = port->copy_ring.receiver.fd = port->sender.fd = port->broker_memory = -1;
-    int error = sv_busy_poll_init(&port->busy_poll, wire->netdev, wire->ifindex);
+    int error = sv_busy_poll_init(&port->busy_poll, base->netdev, base->ifindex);
     if (error == 0)
-        error = apply_mode(port, sv_xdp_mode_of(wire));
+        error = apply_mode(port, sv_xdp_mode_of(base));
     bool tap = port->tap.ifindex != 0;
     if (error == 0)
-        error = tap ? sv_packet_sender_open(&port->sender, wire->ifindex) : sv_guard_reserve(wire);
-    if (error == 0 && !tap && !wire->brokered)
-        error = check_program(wire);
+        error = tap ? sv_packet_sender_open(&port->sender, base->ifindex) : sv_interface_reserve(base);
+    if (error == 0 && !tap && !base->brokered)
+        error = check_program(base);
     if (error == 0)
         error = check_vlan_tags(port);
     if (error == 0)
-        error = sv_xdp_partial_checksums(wire, hook_of(port), &port->partial_checksums);
+        error = sv_xdp_partial_checksums(base, hook_of(port), &port->partial_checksums);
     /*
      * A driver with its own XDP segments in software. A tc program also sees frames that the kernel has merged (GRO).
      */
-    wire->gso_frames = !port->native && (port->partial_checksums || tap);
+    base->gso_frames = !port->native && (port->partial_checksums || tap);
     /* After the interface is reserved: before, the program of the previous user may still be attached. */
-    (void)sv_xdp_receive_queues(wire, &queues_before);
+    (void)sv_xdp_receive_queues(base, &queues_before);
     if (error == 0)
         error = open_steering(port);
     if (error == 0 && port->busy_poll.enabled)
@@ -393,20 +400,20 @@ int sv_xdp_port_open(struct sv_wire *wire)
         error = check_zero_copy_safe(port, queues_before);
     if (error == 0)
         error = open_queues(port);
-    if (error == 0 && !wire->brokered)
+    if (error == 0 && !base->brokered)
         error = open_copies(port);
     if (error == 0) {
-        check_large_frames(port);
-        sv_wire_apply_mtu(wire);
+        check_gso_frames(port);
+        sv_netdev_port_apply_mtu(base);
     }
     if (error == 0 && port->xdp_link < 0)
         error = attach_program(port);
     if (error == 0)
         error = check_zero_copy_safe(port, queues_before);
     if (error == 0)
-        error = open_queues_of_program(port);
+        error = open_added_queues(port);
     if (error == 0 && !tap && atomic_load(&port->send_queues) == 0)
-        error = sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", wire->netdev);
+        error = sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", base->netdev);
     close_broker_sockets(port);
     return error;
 }

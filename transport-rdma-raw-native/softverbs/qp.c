@@ -81,12 +81,12 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
     sq->signal_all = attr->sq_sig_all != 0;
     if (attr->comp_mask & IBV_QP_INIT_ATTR_MAX_TSO_HEADER)
         sq->max_tso_header = attr->max_tso_header;
-    sq->queue.mask = sq->size == 0 ? 0 : sq->size - 1;
-    sq->queue.wr_ids = sv_alloc_zeroed((sq->queue.mask + 1) * sizeof *sq->queue.wr_ids);
+    sq->wr_ring.mask = sq->size == 0 ? 0 : sq->size - 1;
+    sq->wr_ring.wr_ids = sv_alloc_zeroed((sq->wr_ring.mask + 1) * sizeof *sq->wr_ring.wr_ids);
     sq->scratch = malloc(SV_SCRATCH_BYTES);
     sq->cache = sv_alloc_zeroed(sizeof *sq->cache);
     int error = sv_rq_init(&qp->rq, qp->device, attr->cap.max_recv_wr, at_least_one(attr->cap.max_recv_sge));
-    if (error != 0 || sq->queue.wr_ids == NULL || sq->scratch == NULL || sq->cache == NULL)
+    if (error != 0 || sq->wr_ring.wr_ids == NULL || sq->scratch == NULL || sq->cache == NULL)
         return ENOMEM;
     qp->rq.pd = (struct sv_pd *)attr->pd;
     qp->rq.cq = (struct sv_cq *)attr->recv_cq;
@@ -105,7 +105,7 @@ static int init_plain(struct sv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 static void free_qp(struct sv_qp *qp)
 {
     sv_rq_destroy(&qp->rq);
-    free(qp->sq.queue.wr_ids);
+    free(qp->sq.wr_ring.wr_ids);
     free(qp->sq.scratch);
     free(qp->sq.cache);
     free(qp->rss);
@@ -170,20 +170,20 @@ SV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 static void count_unpolled(struct sv_device *device, uint32_t frames)
 {
     sv_device_lock(device);
-    device->retired_rx.not_ready += frames;
+    device->destroyed_queues_received.not_ready += frames;
     sv_device_unlock(device);
 }
 
 static void drop_references(struct sv_qp *qp)
 {
-    sv_whole_detach(&qp->rq);
+    sv_gso_wq_detach(&qp->rq);
     if (qp->ind_table != NULL) {
         atomic_fetch_sub(&qp->ind_table->users, 1);
     } else {
         struct sv_cq *send_cq = (struct sv_cq *)qp->ibv.send_cq;
         struct sv_cq *recv_cq = (struct sv_cq *)qp->ibv.recv_cq;
-        sv_cq_purge(send_cq, &qp->sq.queue);
-        count_unpolled(qp->device, sv_cq_purge(recv_cq, &qp->rq.queue));
+        sv_cq_purge(send_cq, &qp->sq.wr_ring);
+        count_unpolled(qp->device, sv_cq_purge(recv_cq, &qp->rq.wr_ring));
         atomic_fetch_sub(&send_cq->users, 1);
         atomic_fetch_sub(&recv_cq->users, 1);
     }

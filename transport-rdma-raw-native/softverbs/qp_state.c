@@ -61,10 +61,10 @@ void sv_qp_enter_error(struct sv_qp *qp)
 
 static void reset(struct sv_qp *qp)
 {
-    sv_cq_purge((struct sv_cq *)qp->ibv.send_cq, &qp->sq.queue);
+    sv_cq_purge((struct sv_cq *)qp->ibv.send_cq, &qp->sq.wr_ring);
     qp->sq.head = 0;
     qp->sq.fail_next = 0;
-    atomic_store_explicit(&qp->sq.queue.retired, 0, memory_order_relaxed);
+    atomic_store_explicit(&qp->sq.wr_ring.retired, 0, memory_order_relaxed);
     sv_rq_reset(&qp->rq);
 }
 

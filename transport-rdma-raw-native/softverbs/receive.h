@@ -9,7 +9,7 @@
  *                receive_thread.c    all threads sleep on armed completion queues, the receive thread drains them.
  *   2. drain     receive_drain_xdp.c, receive_drain_packet.c
  *                                    take a burst of frames from a ring, fill in omitted checksums, restore VLAN tags,
- *                                    and segment GSO frames or deliver them unsegmented (receive_whole.c).
+ *                                    and segment GSO frames or deliver them unsegmented (receive_gso.c).
  *   3. dispatch  receive_dispatch.c  finds the rules of each frame (steer.c) and groups the burst by receive queue.
  *   4. deliver   receive_deliver.c   copies the frames of one queue into its posted receives and adds the completions.
  *
@@ -58,39 +58,39 @@ void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct
 void sv_rq_deliver(struct sv_rq *rq, const struct sv_frame *frames, const uint8_t *indexes, const uint32_t *tags,
                    unsigned count);
 
-/* A GSO frame that is delivered unsegmented, and its copy function. */
-struct sv_whole {
+/* A GSO frame to be delivered unsegmented, and its copy function. */
+struct sv_gso_frame {
     const uint8_t *head;            /* its headers */
     uint32_t head_bytes;
     uint32_t length;
     /* Copies the complete frame. Returns false if the frame is lost; the function has counted it then. */
-    bool (*copy)(const struct sv_whole *whole, uint8_t *to);
+    bool (*copy)(const struct sv_gso_frame *gso_frame, uint8_t *to);
 };
 
-enum sv_whole_result {
-    /* No queue takes it whole. The frame has not been read and not been counted, and can be segmented. */
-    SV_WHOLE_REFUSED,
-    SV_WHOLE_DELIVERED,
-    SV_WHOLE_LOST,                  /* it could not be read, or its completion found no room; it has been counted */
+enum sv_gso_delivery {
+    /* No queue takes it unsegmented. The frame has not been read and not been counted, and can be segmented. */
+    SV_GSO_REFUSED,
+    SV_GSO_DELIVERED,
+    SV_GSO_LOST,                    /* it could not be read, or its completion found no room; it has been counted */
 };
 
-enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag);
+enum sv_gso_delivery sv_rq_deliver_gso(struct sv_rq *rq, const struct sv_gso_frame *gso_frame, uint32_t tag);
 
-/* ---- receive_whole.c ---- */
+/* ---- receive_gso.c ---- */
 
 /*
- * Delivers a TCP frame beyond the MTU whole if the program has asked for it (softverbs.h). Refuses it if several rules
+ * Delivers a GSO frame of TCP unsegmented if the program has asked for it (softverbs.h). Refuses it if several rules
  * match, if the rule does not permit it, if no receive is posted, or if the frame fills less than half of the receive.
  * If the receive itself is faulty, it completes with an error, and the frame is refused. The caller holds the
- * receiver's lock. Such a frame counts as SV_WHOLE_COST frames of a burst, so that the receives posted for whole frames
+ * receiver's lock. Such a frame counts as SV_GSO_COST frames of a burst, so that the receives posted for GSO frames
  * last for one poll.
  */
-enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
-                                               const struct sv_whole *whole);
-enum { SV_WHOLE_COST = SV_BURST / 4 };
+enum sv_gso_delivery sv_receiver_deliver_gso(struct sv_receiver *receiver, struct sv_device *device,
+                                             const struct sv_gso_frame *gso_frame);
+enum { SV_GSO_COST = SV_BURST / 4 };
 
-int sv_whole_attach(struct sv_rq *rq, struct ibv_wq *gso_wq);
+int sv_gso_wq_attach(struct sv_rq *rq, struct ibv_wq *gso_wq);
 /* Detaches the queue for GSO frames when `rq` is destroyed. No rule steers frames to `rq` any more. */
-void sv_whole_detach(struct sv_rq *rq);
+void sv_gso_wq_detach(struct sv_rq *rq);
 
 #endif

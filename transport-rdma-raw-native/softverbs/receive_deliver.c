@@ -130,12 +130,12 @@ static inline unsigned deliver_frames(struct sv_rq *rq, const struct sv_frame *f
         enum ibv_wc_status status = fill(rq, wqe, frame);
         produced++;
         if (SV_UNLIKELY(status != IBV_WC_SUCCESS)) {
-            *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, 0, rq->number);
+            *cqe = sv_cqe_make(&rq->wr_ring, delivered++, SV_CQE_RECV, status, 0, rq->number);
             failed++;
             *error = stops_queue(status);
             continue;
         }
-        *cqe = sv_cqe_make(&rq->queue, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
+        *cqe = sv_cqe_make(&rq->wr_ring, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
         bytes += frame->length;
         if (rq->reports_checksum && (SV_UNLIKELY(frame->rest != NULL) ? frame->layout.l3 == 4 && frame->layout.l4 != 0
                                                                       : sv_checksum_verify(frame)))
@@ -155,7 +155,7 @@ static inline unsigned deliver_frames(struct sv_rq *rq, const struct sv_frame *f
  * Adds the completion of an unsegmented GSO frame. Returns false if the completion queue is full. The caller holds
  * deliver_lock.
  */
-static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t length, uint32_t tag)
+static bool complete_gso_frame(struct sv_rq *rq, enum ibv_wc_status status, uint32_t length, uint32_t tag)
 {
     struct sv_cq *cq = rq->cq;
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
@@ -165,7 +165,7 @@ static bool complete_whole(struct sv_rq *rq, enum ibv_wc_status status, uint32_t
     uint32_t produced = sv_cq_produced(cq);
     struct sv_cqe *cqe = sv_cq_slot(cq, produced);
     if (cqe != NULL) {
-        *cqe = sv_cqe_make(&rq->queue, delivered, SV_CQE_RECV, status, good ? length : 0, good ? tag : rq->number);
+        *cqe = sv_cqe_make(&rq->wr_ring, delivered, SV_CQE_RECV, status, good ? length : 0, good ? tag : rq->number);
         cqe->info |= good ? SV_CQE_CHECKSUM_OK : 0;
         atomic_store_explicit(&rq->delivered, delivered + 1, memory_order_relaxed);
         rq->counters.frames += good;
@@ -191,42 +191,42 @@ static bool fits_receive(const struct ibv_sge *element, uint32_t length)
 }
 
 /* The caller holds deliver_lock. */
-static enum ibv_wc_status fill_whole(struct sv_rq *rq, const struct ibv_sge *element, const struct sv_whole *whole,
-                                     bool *lost)
+static enum ibv_wc_status copy_gso_frame(struct sv_rq *rq, const struct ibv_sge *element,
+                                         const struct sv_gso_frame *gso_frame, bool *lost)
 {
     if (SV_UNLIKELY(rq->fail_next != 0))
         return consume_injected_status(rq);
-    uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, whole->length,
+    uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, gso_frame->length,
                                   IBV_ACCESS_LOCAL_WRITE);
     rq->counters.protection_errors += to == NULL;
-    *lost = to != NULL && !whole->copy(whole, to);
+    *lost = to != NULL && !gso_frame->copy(gso_frame, to);
     return to != NULL ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }
 
 /* The caller holds deliver_lock. */
-static enum sv_whole_result deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
+static enum sv_gso_delivery deliver_gso_frame(struct sv_rq *rq, const struct sv_gso_frame *gso_frame, uint32_t tag)
 {
     bool lost = false;
     if (atomic_load_explicit(&rq->state, memory_order_relaxed) != SV_RQ_READY || available_receives(rq, 1) == 0)
-        return SV_WHOLE_REFUSED;
+        return SV_GSO_REFUSED;
     const struct ibv_sge *element = sv_rq_wqe(rq, atomic_load_explicit(&rq->delivered, memory_order_relaxed));
-    if (!fits_receive(element, whole->length))
-        return SV_WHOLE_REFUSED;
-    enum ibv_wc_status status = fill_whole(rq, element, whole, &lost);
+    if (!fits_receive(element, gso_frame->length))
+        return SV_GSO_REFUSED;
+    enum ibv_wc_status status = copy_gso_frame(rq, element, gso_frame, &lost);
     if (lost)
-        return SV_WHOLE_LOST;
-    bool completed = complete_whole(rq, status, whole->length, tag);
+        return SV_GSO_LOST;
+    bool completed = complete_gso_frame(rq, status, gso_frame->length, tag);
     if (stops_queue(status) || (!completed && !rq->cq->ignore_overrun))
         enter_error(rq, !completed);
     if (status != IBV_WC_SUCCESS)
-        return SV_WHOLE_REFUSED;        /* the frame has not been read yet */
-    return completed ? SV_WHOLE_DELIVERED : SV_WHOLE_LOST;
+        return SV_GSO_REFUSED;          /* the frame has not been read yet */
+    return completed ? SV_GSO_DELIVERED : SV_GSO_LOST;
 }
 
-enum sv_whole_result sv_rq_deliver_whole(struct sv_rq *rq, const struct sv_whole *whole, uint32_t tag)
+enum sv_gso_delivery sv_rq_deliver_gso(struct sv_rq *rq, const struct sv_gso_frame *gso_frame, uint32_t tag)
 {
     sv_spin_lock(&rq->deliver_lock);
-    enum sv_whole_result result = deliver_whole(rq, whole, tag);
+    enum sv_gso_delivery result = deliver_gso_frame(rq, gso_frame, tag);
     sv_spin_unlock(&rq->deliver_lock);
     return result;
 }

@@ -72,10 +72,10 @@ static inline bool is_same_flow(const struct sv_steer_cache *cache, const struct
     return frame->length >= cache->words * 8 && masked_difference(cache, frame->data, cache->words) == 0;
 }
 
-static void count_stats(struct sv_flow_stats *stats, uint32_t length)
+static void count_match(struct sv_counters *counters, uint32_t length)
 {
-    atomic_fetch_add_explicit(&stats->packets, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&stats->bytes, length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counters->packets, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counters->bytes, length, memory_order_relaxed);
 }
 
 static void drop(const struct sv_verdict *verdict, struct softverbs_queue_counters *counters, uint32_t length)
@@ -86,8 +86,8 @@ static void drop(const struct sv_verdict *verdict, struct softverbs_queue_counte
         counters->blocked_self++;
     else
         counters->no_match++;
-    if (verdict->drop_stats != NULL)
-        count_stats(verdict->drop_stats, length);
+    if (verdict->drop_counters != NULL)
+        count_match(verdict->drop_counters, length);
 }
 
 SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct sv_steer_cache *cache,
@@ -106,8 +106,8 @@ SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender,
         frame->layout = verdict->layout;
         for (uint32_t t = 0; t < verdict->count; t++) {
             add_to_run(&runs, verdict->target[t].rq, i, verdict->target[t].tag);
-            if (SV_UNLIKELY(verdict->target[t].stats != NULL))
-                count_stats(verdict->target[t].stats, frame->length);
+            if (SV_UNLIKELY(verdict->target[t].counters != NULL))
+                count_match(verdict->target[t].counters, frame->length);
         }
         counters->too_many_copies += verdict->copies_lost;
         if (SV_UNLIKELY(verdict->count == 0 || verdict->drop == SV_DROP_RULE))

@@ -5,8 +5,8 @@
  * A slot of the ring holds a frame of the MTU. Of a larger packet, the slot holds the first bytes, and the complete
  * packet is read from the socket.
  */
+#include "netdev_port.h"
 #include "packet.h"
-#include "wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -129,7 +129,7 @@ static void count_refused(struct softverbs_queue_counters *counters, enum sv_gso
 }
 
 /* Segments a contiguous packet and delivers the segments. Returns their number. */
-static unsigned segment_and_dispatch(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *whole,
+static unsigned segment_and_dispatch(struct sv_packet_ring *ring, struct sv_device *device, const struct iovec *piece,
                                      const struct sv_gso_info *info)
 {
     struct softverbs_queue_counters *counters = &ring->receiver.counters;
@@ -137,7 +137,7 @@ static unsigned segment_and_dispatch(struct sv_packet_ring *ring, struct sv_devi
     struct sv_frame frames[SV_BURST];
     unsigned total = 0;
     unsigned count;
-    enum sv_gso_verdict verdict = sv_gso_begin(&segmenter->gso, whole, 1, info);
+    enum sv_gso_verdict verdict = sv_gso_begin(&segmenter->gso, piece, 1, info);
     if (verdict != SV_GSO_GOOD) {
         count_refused(counters, verdict);
         return 0;
@@ -169,29 +169,29 @@ static unsigned receive_gso_frame(struct sv_packet_ring *ring, struct sv_device 
                                   const struct tpacket2_hdr *header, struct packet *packet)
 {
     uint8_t *data = restore_vlan_tag(header, packet->data, &packet->length);
-    const struct iovec whole = {data, packet->length};
+    const struct iovec piece = {data, packet->length};
     const struct sv_gso_info info = {
-        .mtu = sv_wire_segment_mtu(device),
+        .mtu = sv_netdev_port_segment_mtu(device),
         .segment_bytes = packet->offload.gso_size,
         .partial_checksum = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
     };
-    return segment_and_dispatch(ring, device, &whole, &info);
+    return segment_and_dispatch(ring, device, &piece, &info);
 }
 
 /* ---- GSO frames, delivered unsegmented ---- */
 
 /* A packet that is still in the socket and will be read directly into its receive. */
 struct unread_packet {
-    struct sv_whole whole;
+    struct sv_gso_frame gso_frame;
     struct sv_packet_ring *ring;
     uint32_t length;                /* length without the tag */
     const uint8_t *tag;             /* NULL: no tag */
 };
 
-static bool copy_unread(const struct sv_whole *whole, uint8_t *to)
+static bool copy_unread(const struct sv_gso_frame *gso_frame, uint8_t *to)
 {
-    const struct unread_packet *unread_packet = (const struct unread_packet *)whole;
+    const struct unread_packet *unread_packet = (const struct unread_packet *)gso_frame;
     struct softverbs_queue_counters *counters = &unread_packet->ring->receiver.counters;
     uint32_t tag_bytes = unread_packet->tag == NULL ? 0 : SV_VLAN_HLEN;
     struct virtio_net_hdr offload;
@@ -218,14 +218,14 @@ static bool is_valid_tcp_gso(const struct sv_device *device, const struct packet
 {
     /* The second piece is in the socket. Nothing reads it. */
     const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
-    const struct sv_gso_info info = {.mtu = sv_wire_segment_mtu(device), .verified = true,
-                                         .segment_bytes = packet->offload.gso_size};
+    const struct sv_gso_info info = {.mtu = sv_netdev_port_segment_mtu(device), .verified = true,
+                                     .segment_bytes = packet->offload.gso_size};
     return sv_gso_begin(gso, pieces, 2, &info) == SV_GSO_GOOD && gso->layout.l4 == IPPROTO_TCP &&
            ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(gso));
 }
 
 /* Returns false if the packet must be segmented instead. The packet was not read then. */
-static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header)
+static bool deliver_gso_frame(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header)
 {
     struct packet packet = packet_in_slot(header);
     uint32_t head_bytes = header->tp_snaplen;
@@ -239,15 +239,15 @@ static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device,
     if (!is_valid_tcp_gso(device, &packet, head, head_bytes, packet.length + tag_bytes, &gso))
         return false;
     const struct unread_packet unread_packet = {
-        .whole = {.head = head, .head_bytes = head_bytes, .length = packet.length + tag_bytes, .copy = copy_unread},
+        .gso_frame = {.head = head, .head_bytes = head_bytes, .length = packet.length + tag_bytes, .copy = copy_unread},
         .ring = ring,
         .length = packet.length,
         .tag = tag_bytes > 0 ? head + SV_ETHERTYPE_AT : NULL,
     };
-    enum sv_whole_result result = sv_receiver_deliver_whole(&ring->receiver, device, &unread_packet.whole);
-    if (result == SV_WHOLE_DELIVERED && packet.offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+    enum sv_gso_delivery result = sv_receiver_deliver_gso(&ring->receiver, device, &unread_packet.gso_frame);
+    if (result == SV_GSO_DELIVERED && packet.offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
         ring->receiver.counters.partial_checksums++;
-    return result != SV_WHOLE_REFUSED;
+    return result != SV_GSO_REFUSED;
 }
 
 /* ---- other slots ---- */
@@ -258,8 +258,8 @@ static bool deliver_whole(struct sv_packet_ring *ring, struct sv_device *device,
 static unsigned handle_other_slot(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header,
                                   uint32_t max_frame_bytes)
 {
-    if (header->tp_status & TP_STATUS_COPY && deliver_whole(ring, device, header))
-        return SV_WHOLE_COST;
+    if (header->tp_status & TP_STATUS_COPY && deliver_gso_frame(ring, device, header))
+        return SV_GSO_COST;
     struct packet packet = header->tp_status & TP_STATUS_COPY ? read_gso_frame(ring) : packet_in_slot(header);
     struct sv_frame frame;
     enum sv_offload kind = SV_OFFLOAD_MALFORMED;
@@ -294,7 +294,7 @@ static void release_slots(const struct sv_packet_ring *ring, uint32_t from, uint
 static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *device)
 {
     struct sv_frame frames[SV_BURST];
-    uint32_t max_frame_bytes = sv_wire_max_frame_bytes(device);
+    uint32_t max_frame_bytes = sv_netdev_port_max_frame_bytes(device);
     uint32_t first = atomic_load_explicit(&ring->next, memory_order_relaxed);
     uint32_t next = first;
     unsigned completed = 0;

@@ -66,7 +66,7 @@ struct batch {
     struct sv_device *device;
     uint32_t max_frame_bytes;
     bool drops_unsolicited;         /* drop unsolicited segments */
-    unsigned total;                 /* frames dispatched so far; a GSO frame delivered whole counts SV_WHOLE_COST */
+    unsigned total;                 /* frames dispatched so far; one delivered unsegmented counts SV_GSO_COST */
     unsigned count;                 /* frames in `frame` */
     struct sv_frame frame[SV_BURST];
 };
@@ -77,7 +77,7 @@ struct batch {
 static void drop_unsolicited(struct batch *batch)
 {
     const struct sv_connections *connections =
-        sv_steering_connections(((struct sv_wire *)batch->device->port)->steering);
+        sv_steering_connections(((struct sv_netdev_port *)batch->device->port)->steering);
     unsigned kept = 0;
     for (unsigned i = 0; i < batch->count; i++) {
         if (sv_connections_is_unsolicited(connections, &batch->frame[i]))
@@ -139,15 +139,15 @@ static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum
     }
 }
 
-/* A GSO frame to deliver whole, for copy_chain(). */
-struct whole_chain {
-    struct sv_whole whole;
+/* A GSO frame to deliver unsegmented, for copy_chain(). */
+struct gso_chain {
+    struct sv_gso_frame gso_frame;
     const struct iovec *pieces;
 };
 
-static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
+static bool copy_chain(const struct sv_gso_frame *gso_frame, uint8_t *to)
 {
-    sv_pieces_copy(to, ((const struct whole_chain *)whole)->pieces, 0, whole->length);
+    sv_pieces_copy(to, ((const struct gso_chain *)gso_frame)->pieces, 0, gso_frame->length);
     return true;
 }
 
@@ -155,19 +155,19 @@ static bool copy_chain(const struct sv_whole *whole, uint8_t *to)
  * Tries to copy a GSO frame unsegmented to a receive of 64 KB. The caller has dispatched the earlier frames. Returns
  * false if the frame has to be segmented. Returns true if it was delivered, or lost at delivery and counted.
  */
-static bool deliver_whole(struct batch *batch, const struct sv_gso *gso)
+static bool deliver_gso_frame(struct batch *batch, const struct sv_gso *gso)
 {
-    const struct whole_chain chain = {
-        .whole = {.head = gso->header, .head_bytes = SV_GSO_HEADERS, .copy = copy_chain,
-                  .length = gso->header_bytes + gso->payload_bytes},
+    const struct gso_chain chain = {
+        .gso_frame = {.head = gso->header, .head_bytes = SV_GSO_HEADERS, .copy = copy_chain,
+                      .length = gso->header_bytes + gso->payload_bytes},
         .pieces = gso->pieces,
     };
     /* The filter against floods works on segments of at most the MTU. */
     if (batch->drops_unsolicited ||
-        sv_receiver_deliver_whole(&batch->rx_socket->receiver, batch->device, &chain.whole) ==
-                                 SV_WHOLE_REFUSED)
+        sv_receiver_deliver_gso(&batch->rx_socket->receiver, batch->device, &chain.gso_frame) ==
+            SV_GSO_REFUSED)
         return false;
-    batch->total += SV_WHOLE_COST;
+    batch->total += SV_GSO_COST;
     return true;
 }
 
@@ -180,7 +180,7 @@ static void segment_gso_frame(struct batch *batch, const struct iovec *pieces, u
 {
     struct softverbs_queue_counters *counters = &batch->rx_socket->receiver.counters;
     const struct sv_gso_info info = {
-        .mtu = sv_wire_segment_mtu(batch->device),
+        .mtu = sv_netdev_port_segment_mtu(batch->device),
         .partial_checksum = true,
     };
     struct sv_gso gso;
@@ -191,7 +191,7 @@ static void segment_gso_frame(struct batch *batch, const struct iovec *pieces, u
     }
     counters->partial_checksums += sv_gso_has_partial_checksum(&gso);
     dispatch_batch(batch);
-    if (deliver_whole(batch, &gso))
+    if (deliver_gso_frame(batch, &gso))
         return;
     struct sv_gso_slot *slots = batch->queue->gso_slots;
     while (sv_gso_next(&gso, &slots[batch->count], &batch->frame[batch->count])) {
@@ -281,9 +281,9 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
 static __attribute__((cold, noinline)) void process_bad_length_frame(struct batch *batch,
                                                                      const struct xdp_desc *descriptor)
 {
-    struct iovec whole = {(uint8_t *)(uintptr_t)data_at(batch->queue, descriptor->addr), descriptor->len};
+    struct iovec piece = {(uint8_t *)(uintptr_t)data_at(batch->queue, descriptor->addr), descriptor->len};
     if (batch->queue->gso_frames && descriptor->len > batch->max_frame_bytes)
-        segment_gso_frame(batch, &whole, 1);
+        segment_gso_frame(batch, &piece, 1);
     else
         batch->rx_socket->receiver.counters.length_errors++;
 }
@@ -315,8 +315,9 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * the lock, so the kernel's producer index, read here, is a second bound.
  *
  * The burst ends after `max_frames` frames. A GSO frame that is segmented counts as its segments, since each needs a
- * receive; one that is delivered whole counts as SV_WHOLE_COST frames. Neither is split between two bursts, so the last
- * one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a frame that has to wait.
+ * receive; one that is delivered unsegmented counts as SV_GSO_COST frames. Neither is split between two bursts, so the
+ * last one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a frame that has to
+ * wait.
  *
  * limit_unsolicited() sets `filtered_until`. While the main ring's position is before it, unsolicited segments are
  * dropped from each burst, also from the part of the last burst behind it.
@@ -333,7 +334,7 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_so
     batch.queue = queue;
     batch.rx_socket = rx_socket;
     batch.device = device;
-    batch.max_frame_bytes = sv_wire_max_frame_bytes(device);
+    batch.max_frame_bytes = sv_netdev_port_max_frame_bytes(device);
     batch.count = batch.total = 0;
     batch.drops_unsolicited = rx_socket == &queue->main && (int32_t)(queue->filtered_until - position) > 0;
     if (rx_socket == &queue->main && SV_LIKELY(!batch.drops_unsolicited))
@@ -366,17 +367,17 @@ static inline uint32_t rx_consumed(const struct sv_xdp_ring *rx)
  */
 static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
 {
-    uint32_t end = rx_produced(&queue->syns.rx);
+    uint32_t end = rx_produced(&queue->syn.rx);
     unsigned max_frames = SV_BURST;
-    if (SV_LIKELY(end == queue->syns.rx.position))
+    if (SV_LIKELY(end == queue->syn.rx.position))
         return 0;
-    if (SV_UNLIKELY((int32_t)(end - queue->syns.rx.position) > (int32_t)(queue->syns.entries / 2))) {
-        sv_steering_limit_syns(((struct sv_wire *)device->port)->steering);
+    if (SV_UNLIKELY((int32_t)(end - queue->syn.rx.position) > (int32_t)(queue->syn.entries / 2))) {
+        sv_steering_limit_syns(((struct sv_netdev_port *)device->port)->steering);
         max_frames = MAX_SYNS_UNDER_FLOOD;
     }
-    sv_spin_lock(&queue->syns.receiver.lock);   /* held for threads that read this socket's counters */
-    unsigned consumed = drain_burst(queue, &queue->syns, device, end, max_frames);
-    sv_spin_unlock(&queue->syns.receiver.lock);
+    sv_spin_lock(&queue->syn.receiver.lock);    /* held for threads that read this socket's counters */
+    unsigned consumed = drain_burst(queue, &queue->syn, device, end, max_frames);
+    sv_spin_unlock(&queue->syn.receiver.lock);
     return consumed;
 }
 
@@ -408,7 +409,7 @@ static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *devi
 {
     if (SV_LIKELY(!more_frames_wait(queue, limit, queue->main.entries / 2)))
         return;
-    sv_steering_limit_unsolicited(((struct sv_wire *)device->port)->steering);
+    sv_steering_limit_unsolicited(((struct sv_netdev_port *)device->port)->steering);
     queue->filtered_until = limit;
 }
 
@@ -432,7 +433,7 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
      * The lock is not held here, and another thread may change the positions. So they are a hint: at worst the ring is
      * drained once too often, or one poll later.
      */
-    if ((limit == rx_consumed(&queue->main.rx) && rx_produced(&queue->syns.rx) == rx_consumed(&queue->syns.rx)) ||
+    if ((limit == rx_consumed(&queue->main.rx) && rx_produced(&queue->syn.rx) == rx_consumed(&queue->syn.rx)) ||
         !sv_receiver_trylock(&queue->main.receiver))
         return 0;
     limit_unsolicited(queue, device, limit);

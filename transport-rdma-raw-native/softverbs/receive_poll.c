@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Step 1 of the receive path: polling drains the receivers of a port. See receive.h. */
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 /* ---- polling ---- */
 
-unsigned sv_wire_progress(struct sv_device *device)
+unsigned sv_netdev_port_progress(struct sv_device *device)
 {
-    struct sv_wire *wire = device->port;
-    unsigned moved = wire->kind->drain(wire);
+    struct sv_netdev_port *port = device->port;
+    unsigned moved = port->kind->drain(port);
     if (moved > 0) {
-        atomic_fetch_add_explicit(&wire->polled_frames, moved, memory_order_relaxed);
-        if (atomic_load_explicit(&wire->event_epoll, memory_order_relaxed) >= 0)
-            sv_event_source_count_unarmed(wire, moved);
+        atomic_fetch_add_explicit(&port->polled_frames, moved, memory_order_relaxed);
+        if (atomic_load_explicit(&port->sockets_epoll_fd, memory_order_relaxed) >= 0)
+            sv_event_source_count_unarmed(port, moved);
     }
     return moved;
 }
@@ -36,10 +36,10 @@ void sv_receiver_close(struct sv_receiver *receiver)
 }
 
 /* A locked receiver is being drained, so it has not stalled. */
-void sv_wire_check_receivers(struct sv_wire *wire)
+void sv_netdev_port_check_receivers(struct sv_netdev_port *port)
 {
-    for (uint32_t i = 0; i < wire->receiver_count; i++) {
-        struct sv_receiver *receiver = wire->receivers[i];
+    for (uint32_t i = 0; i < port->receiver_count; i++) {
+        struct sv_receiver *receiver = port->receivers[i];
         if (!receiver->may_stall || !sv_receiver_trylock(receiver))
             continue;
         receiver->count_drops(receiver);
@@ -47,11 +47,11 @@ void sv_wire_check_receivers(struct sv_wire *wire)
     }
 }
 
-void sv_wire_quiesce(struct sv_device *device)
+void sv_netdev_port_quiesce(struct sv_device *device)
 {
-    struct sv_wire *wire = device->port;
-    for (uint32_t i = 0; wire != NULL && i < wire->receiver_count; i++) {
-        sv_spin_lock(&wire->receivers[i]->lock);
-        sv_spin_unlock(&wire->receivers[i]->lock);
+    struct sv_netdev_port *port = device->port;
+    for (uint32_t i = 0; port != NULL && i < port->receiver_count; i++) {
+        sv_spin_lock(&port->receivers[i]->lock);
+        sv_spin_unlock(&port->receivers[i]->lock);
     }
 }

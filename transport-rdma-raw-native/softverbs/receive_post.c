@@ -14,24 +14,24 @@ int sv_rq_init(struct sv_rq *rq, struct sv_device *device, uint32_t max_wr, uint
     rq->max_sge = max_sge;
     size_t slots = rq->size == 0 ? 1 : rq->size;
     rq->ring = sv_alloc_zeroed(slots * max_sge * sizeof *rq->ring);
-    rq->queue.wr_ids = sv_alloc_zeroed(slots * sizeof *rq->queue.wr_ids);
-    rq->queue.mask = (uint32_t)slots - 1;
-    return rq->ring == NULL || rq->queue.wr_ids == NULL ? ENOMEM : 0;
+    rq->wr_ring.wr_ids = sv_alloc_zeroed(slots * sizeof *rq->wr_ring.wr_ids);
+    rq->wr_ring.mask = (uint32_t)slots - 1;
+    return rq->ring == NULL || rq->wr_ring.wr_ids == NULL ? ENOMEM : 0;
 }
 
 void sv_rq_destroy(struct sv_rq *rq)
 {
     free(rq->ring);
-    free(rq->queue.wr_ids);
+    free(rq->wr_ring.wr_ids);
 }
 
 /* The caller holds post_lock and deliver_lock. */
 void sv_rq_reset(struct sv_rq *rq)
 {
     /* The frames of these completions are lost. */
-    rq->counters.not_ready += sv_cq_purge(rq->cq, &rq->queue);
+    rq->counters.not_ready += sv_cq_purge(rq->cq, &rq->wr_ring);
     atomic_store_explicit(&rq->posted, 0, memory_order_relaxed);
-    atomic_store_explicit(&rq->queue.retired, 0, memory_order_relaxed);
+    atomic_store_explicit(&rq->wr_ring.retired, 0, memory_order_relaxed);
     atomic_store_explicit(&rq->delivered, 0, memory_order_relaxed);
     atomic_store_explicit(&rq->posted_seen, 0, memory_order_relaxed);
     rq->fail_next = 0;
@@ -43,7 +43,7 @@ void sv_rq_flush(struct sv_rq *rq)
     uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_acquire);
     uint32_t delivered = atomic_load_explicit(&rq->delivered, memory_order_relaxed);
     for (; delivered != posted; delivered++) {
-        struct sv_cqe cqe = sv_cqe_make(&rq->queue, delivered, SV_CQE_RECV, IBV_WC_WR_FLUSH_ERR, 0, rq->number);
+        struct sv_cqe cqe = sv_cqe_make(&rq->wr_ring, delivered, SV_CQE_RECV, IBV_WC_WR_FLUSH_ERR, 0, rq->number);
         rq->counters.flushed++;
         sv_cq_push(rq->cq, &cqe);
     }
@@ -56,7 +56,7 @@ static inline int store(struct sv_rq *rq, uint32_t index, const struct ibv_recv_
     if (SV_UNLIKELY((uint32_t)wr->num_sge > rq->max_sge))
         return EINVAL;
     struct ibv_sge *wqe = sv_rq_wqe(rq, index);
-    rq->queue.wr_ids[index & (rq->size - 1)] = wr->wr_id;
+    rq->wr_ring.wr_ids[index & (rq->size - 1)] = wr->wr_id;
     for (int i = 0; i < wr->num_sge; i++)
         wqe[i] = wr->sg_list[i];
     for (uint32_t i = (uint32_t)wr->num_sge; i < rq->max_sge; i++)
@@ -70,7 +70,7 @@ SV_HOT int sv_rq_post(struct sv_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_
 
     sv_spin_lock(&rq->post_lock);
     uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_relaxed);
-    uint32_t retired = atomic_load_explicit(&rq->queue.retired, memory_order_acquire);
+    uint32_t retired = atomic_load_explicit(&rq->wr_ring.retired, memory_order_acquire);
     if (SV_UNLIKELY(atomic_load_explicit(&rq->state, memory_order_relaxed) == SV_RQ_RESET)) {
         *bad_wr = wr;
         error = EINVAL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * post_send. Frames are sent on the caller's thread. A call builds its work requests into bursts, passes each burst to
- * the wire in one call, and then adds the completions under one lock.
+ * the port in one call, and then adds the completions under one lock.
  */
 #include "send.h"
 
@@ -143,9 +143,9 @@ static inline void complete_request(struct sv_burst *burst, const struct ibv_sen
 {
     struct sv_sq *sq = &burst->qp->sq;
     uint32_t index = sq->head - 1;
-    sq->queue.wr_ids[index & sq->queue.mask] = wr->wr_id;
+    sq->wr_ring.wr_ids[index & sq->wr_ring.mask] = wr->wr_id;
     burst->completion[burst->completions++] =
-        sv_cqe_make(&sq->queue, index, wr->opcode == IBV_WR_TSO ? SV_CQE_TSO : SV_CQE_SEND, status, length,
+        sv_cqe_make(&sq->wr_ring, index, wr->opcode == IBV_WR_TSO ? SV_CQE_TSO : SV_CQE_SEND, status, length,
                     burst->qp->ibv.qp_num);
 }
 
@@ -169,7 +169,7 @@ static inline bool queue_full(struct sv_sq *sq, uint32_t *retired)
 {
     if (SV_LIKELY(sq->head - *retired < sq->size))
         return false;
-    *retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
+    *retired = atomic_load_explicit(&sq->wr_ring.retired, memory_order_acquire);
     return sq->head - *retired >= sq->size;
 }
 
@@ -215,7 +215,7 @@ SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_
         wr = NULL;
     }
     burst.likely_rq = wr != NULL ? likely_target(qp) : NULL;
-    uint32_t retired = atomic_load_explicit(&sq->queue.retired, memory_order_acquire);
+    uint32_t retired = atomic_load_explicit(&sq->wr_ring.retired, memory_order_acquire);
     for (; wr != NULL; wr = wr->next) {
         uint32_t length = 0;
         error = SV_UNLIKELY(queue_full(sq, &retired)) ? ENOMEM : check_request(sq, wr, &length);

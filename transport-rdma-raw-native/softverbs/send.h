@@ -47,9 +47,9 @@ static inline void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *dat
 
 /* ---- tso.c ---- */
 
-/* Returns 0 if a large send may be posted, or an errno. */
+/* Returns 0 if a TSO send may be posted, or an errno. */
 int sv_tso_check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t payload);
-/* Passes a large send to the wire as a whole if the wire segments it, else adds its segments to the burst. */
+/* Passes a TSO send to the port as one request if the port segments it, else adds its segments to the burst. */
 enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t payload);
 
 #endif

@@ -37,15 +37,15 @@ static bool apply_chain(struct search *search, struct sv_rule *rule)
         taken |= !rule->dont_trap;
         if (rule->drop) {
             verdict->drop = SV_DROP_RULE;
-            verdict->drop_stats = rule->stats;
+            verdict->drop_counters = rule->counters;
         } else if (search->multicast && rule->qp == search->sender && search->sender->blocks_self_multicast) {
             search->blocked = true;
         } else if (verdict->count < SV_MAX_TARGETS) {
             struct sv_target *target = &verdict->target[verdict->count++];
             target->rq = target_queue(rule->qp, search->key);
-            target->stats = rule->stats;
+            target->counters = rule->counters;
             target->tag = rule->tag;
-            target->whole = rule->whole;
+            target->accepts_gso = rule->accepts_gso;
         } else {
             verdict->copies_lost++;
         }
@@ -97,7 +97,7 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
     verdict->count = 0;
     verdict->copies_lost = 0;
     verdict->drop = SV_DROP_NO_MATCH;
-    verdict->drop_stats = NULL;
+    verdict->drop_counters = NULL;
     search_rules(table, directory, &search);
     if (search.blocked && verdict->drop == SV_DROP_NO_MATCH)
         verdict->drop = SV_DROP_SELF;

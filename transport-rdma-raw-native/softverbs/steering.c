@@ -89,7 +89,7 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program which)
     return sv_program_load(which, steering->map, 0);
 }
 
-int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_mode mode)
+int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_attach_mode mode)
 {
     return sv_program_attach(which, steering->map, ifindex, mode);
 }
@@ -99,14 +99,14 @@ void sv_steering_redirect_to(struct sv_steering *steering, int ifindex)
     steering->directory->redirect_to = (uint32_t)ifindex;
 }
 
-int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns)
+int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket)
 {
-    const uint32_t main = queue * SV_STEER_SOCKETS;
-    const uint32_t syn_index = main + 1;
+    const uint32_t main_index = queue * SV_STEER_SOCKETS;
+    const uint32_t syn_index = main_index + 1;
     if (queue >= SV_STEER_MAX_QUEUES)
         return ENOSPC;
-    int error = sv_map_update(steering->map[SV_MAP_SOCKETS], &main, &socket);
-    return error != 0 ? error : sv_map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syns);
+    int error = sv_map_update(steering->map[SV_MAP_SOCKETS], &main_index, &main_socket);
+    return error != 0 ? error : sv_map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syn_socket);
 }
 
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues)

@@ -18,7 +18,7 @@ struct sv_steering;
 struct sv_connections;
 
 /* Native mode with fragments is for drivers that deliver a frame in several pages. Generic mode does not need it. */
-enum sv_xdp_mode { SV_XDP_GENERIC, SV_XDP_NATIVE, SV_XDP_NATIVE_FRAGS };
+enum sv_xdp_attach_mode { SV_XDP_ATTACH_GENERIC, SV_XDP_ATTACH_NATIVE, SV_XDP_ATTACH_NATIVE_FRAGS };
 
 /* The programs of bpf/steer.bpf.c. */
 enum sv_program {
@@ -43,13 +43,14 @@ void sv_steering_close(struct sv_steering *steering);
 int sv_steering_load(struct sv_steering *steering, enum sv_program program);
 /*
  * Runs SV_PROGRAM_XDP or _CLASSIFY on an interface until the returned descriptor is closed. Returns a negative errno on
- * failure. For tc programs see sv_wire_attach_tc().
+ * failure. For tc programs see sv_netdev_port_attach_tc().
  */
-int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex, enum sv_xdp_mode mode);
+int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex,
+                       enum sv_xdp_attach_mode mode);
 /* Sets the interface to which SV_PROGRAM_REDIRECT redirects, before it is attached. */
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
 /* Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other matched frames. Returns 0 or an errno. */
-int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int socket, int syns);
+int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket);
 /* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
 /* Sets the length above which SYNs are dropped, before SV_PROGRAM_CLASSIFY is attached. */

@@ -94,9 +94,9 @@ static int load_classifier(const int map[SV_MAP_COUNT], uint32_t flags)
     return -error;
 }
 
-int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_mode mode)
+int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode)
 {
-    uint32_t flags = mode == SV_XDP_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
+    uint32_t flags = mode == SV_XDP_ATTACH_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
     int program = which == SV_PROGRAM_XDP ? load_classifier(map, flags) : 0;
     if (program == 0)
         program = sv_program_load(which, map, flags);
@@ -107,7 +107,7 @@ int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int if
     attr.link_create.prog_fd = (uint32_t)program;
     attr.link_create.target_ifindex = (uint32_t)ifindex;
     attr.link_create.attach_type = BPF_XDP;
-    attr.link_create.flags = mode != SV_XDP_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
+    attr.link_create.flags = mode != SV_XDP_ATTACH_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
     int link = sv_bpf(BPF_LINK_CREATE, &attr);
     int error = errno;
     close(program);     /* the link keeps the program */

@@ -7,7 +7,7 @@
  * from their versions.
  */
 #define _GNU_SOURCE
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <signal.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sends: IBV_WR_TSO segments a TCP payload. Each segment has a copy of the caller's headers. */
+/* TSO sends: IBV_WR_TSO segments a TCP payload. Each segment has a copy of the caller's headers. */
 #include "send.h"
 
 #include <errno.h>
@@ -57,21 +57,21 @@ static void copy_next(struct pieces *pieces, uint8_t *to, uint32_t length)
     }
 }
 
-/* Sends the payload as one packet if the wire can segment it. */
-static bool try_transmit_large(struct sv_burst *burst, const struct ibv_send_wr *wr, struct sv_layout layout,
-                               const struct pieces *pieces, uint32_t payload)
+/* Sends the payload as one packet if the port can segment it. */
+static bool try_transmit_tso(struct sv_burst *burst, const struct ibv_send_wr *wr, struct sv_layout layout,
+                             const struct pieces *pieces, uint32_t payload)
 {
     struct sv_device *device = burst->qp->device;
     struct iovec parts[SV_MAX_SGE];
-    struct sv_large_send send = {.header = wr->tso.hdr, .header_bytes = wr->tso.hdr_sz, .layout = layout,
-                                 .parts = parts, .payload_bytes = payload, .segment_bytes = wr->tso.mss};
-    if (device->ops->transmit_large == NULL || payload <= (SV_LARGE_SEND_SEGMENTS - 1) * wr->tso.mss)
+    struct sv_tso_request request = {.header = wr->tso.hdr, .header_bytes = wr->tso.hdr_sz, .layout = layout,
+                                     .parts = parts, .payload_bytes = payload, .segment_bytes = wr->tso.mss};
+    if (device->ops->transmit_tso == NULL || payload <= (SV_TSO_MIN_SEGMENTS - 1) * wr->tso.mss)
         return false;
     for (int i = 0; i < wr->num_sge; i++)
         if (wr->sg_list[i].length > 0)
-            parts[send.part_count++] = (struct iovec){(void *)(uintptr_t)pieces->start[i], wr->sg_list[i].length};
+            parts[request.part_count++] = (struct iovec){(void *)(uintptr_t)pieces->start[i], wr->sg_list[i].length};
     sv_burst_transmit(burst);       /* sends earlier frames first */
-    return device->ops->transmit_large(device, burst->qp, &send);
+    return device->ops->transmit_tso(device, burst->qp, &request);
 }
 
 enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t payload)
@@ -86,7 +86,7 @@ enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr 
         return IBV_WC_LOC_QP_OP_ERR;
     if (!translate(burst->qp, wr, &pieces))
         return IBV_WC_LOC_PROT_ERR;
-    if (try_transmit_large(burst, wr, layout, &pieces, payload))
+    if (try_transmit_tso(burst, wr, layout, &pieces, payload))
         return IBV_WC_SUCCESS;
     uint32_t number = 0;
     for (uint32_t offset = 0; offset < payload; offset += wr->tso.mss, number++) {

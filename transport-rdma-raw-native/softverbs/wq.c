@@ -138,10 +138,10 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     while (ibwq->events_completed != wq->async_events_reported)
         pthread_cond_wait(&ibwq->cond, &ibwq->mutex);
     pthread_mutex_unlock(&ibwq->mutex);
-    sv_whole_detach(&wq->rq);
+    sv_gso_wq_detach(&wq->rq);
     /* Received frames that were not polled are lost. */
     sv_device_lock(device);
-    device->retired_rx.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.queue);
+    device->destroyed_queues_received.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.wr_ring);
     sv_device_unlock(device);
     atomic_fetch_sub(&wq->rq.pd->users, 1);
     atomic_fetch_sub(&wq->rq.cq->users, 1);

@@ -12,19 +12,19 @@
 #include <unistd.h>
 
 /* Returns 0 or an errno: EOPNOTSUPP from drivers without this query. */
-static int ethtool_ioctl(const struct sv_wire *wire, void *command)
+static int ethtool_ioctl(const struct sv_netdev_port *port, void *command)
 {
     struct ifreq request;
     memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, wire->netdev, sizeof request.ifr_name);
+    memcpy(request.ifr_name, port->netdev, sizeof request.ifr_name);
     request.ifr_data = command;
-    return ioctl(wire->mac_filter_fd, SIOCETHTOOL, &request) == 0 ? 0 : errno;
+    return ioctl(port->mac_filter_fd, SIOCETHTOOL, &request) == 0 ? 0 : errno;
 }
 
-int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues)
+int sv_xdp_receive_queues(const struct sv_netdev_port *port, uint32_t *queues)
 {
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
-    if (ethtool_ioctl(wire, &channels) != 0)
+    if (ethtool_ioctl(port, &channels) != 0)
         return EOPNOTSUPP;
     *queues = channels.rx_count + channels.combined_count;
     return 0;
@@ -45,11 +45,11 @@ void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char ve
         close(fd);
 }
 
-static bool is_driver(const struct sv_wire *wire, const char *const *names, size_t count)
+static bool is_driver(const struct sv_netdev_port *port, const char *const *names, size_t count)
 {
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
     bool is = false;
-    if (ethtool_ioctl(wire, &info) != 0)
+    if (ethtool_ioctl(port, &info) != 0)
         return false;
     for (size_t i = 0; i < count; i++)
         is |= strcmp(info.driver, names[i]) == 0;
@@ -61,25 +61,25 @@ static bool is_driver(const struct sv_wire *wire, const char *const *names, size
  * wire, on which checksums are complete. There, accepting the sum of the pseudo header would accept a second value as
  * correct.
  */
-static bool has_senders_on_host(const struct sv_wire *wire)
+static bool has_senders_on_host(const struct sv_netdev_port *port)
 {
     static const char *const names[] = {"bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "netkit", "tun", "veth",
                                         "vif", "virtio_net"};
-    return (wire->flags & IFF_LOOPBACK) || is_driver(wire, names, sizeof names / sizeof names[0]);
+    return (port->flags & IFF_LOOPBACK) || is_driver(port, names, sizeof names / sizeof names[0]);
 }
 
 /*
  * Returns true for interfaces stacked on another one, which may have merged frames (GRO), such as TCP of two segments
  * below the MTU. GRO verifies the checksums of merged frames and leaves the sum of the pseudo header.
  */
-static bool has_merged_frames(const struct sv_wire *wire)
+static bool has_merged_frames(const struct sv_netdev_port *port)
 {
     static const char *const names[] = {"802.1Q VLAN Support", "bonding", "geneve", "macsec", "openvswitch", "team",
                                         "vxlan"};
-    return is_driver(wire, names, sizeof names / sizeof names[0]);
+    return is_driver(port, names, sizeof names / sizeof names[0]);
 }
 
-int sv_xdp_partial_checksums(const struct sv_wire *wire, enum sv_xdp_hook hook, bool *partial_checksums)
+int sv_xdp_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums)
 {
     const char *env_value = getenv("SOFTVERBS_PARTIAL_CHECKSUMS");
     if (env_value != NULL && *env_value != '\0') {
@@ -87,21 +87,21 @@ int sv_xdp_partial_checksums(const struct sv_wire *wire, enum sv_xdp_hook hook, 
         return *partial_checksums || strcmp(env_value, "off") == 0
                    ? 0 : sv_explain(EINVAL, "SOFTVERBS_PARTIAL_CHECKSUMS is '%s': use on or off", env_value);
     }
-    *partial_checksums = hook == SV_XDP_HOOK_TC || has_senders_on_host(wire) ||
-               (hook == SV_XDP_HOOK_GENERIC && has_merged_frames(wire));
+    *partial_checksums = hook == SV_XDP_HOOK_TC || has_senders_on_host(port) ||
+                         (hook == SV_XDP_HOOK_GENERIC && has_merged_frames(port));
     return 0;
 }
 
-bool sv_xdp_is_stacked(const struct sv_wire *wire)
+bool sv_xdp_is_stacked(const struct sv_netdev_port *port)
 {
     static const char *const names[] = {"bonding", "bridge", "ipvlan", "macvlan", "openvswitch", "team"};
-    return is_driver(wire, names, sizeof names / sizeof names[0]);
+    return is_driver(port, names, sizeof names / sizeof names[0]);
 }
 
-bool sv_xdp_hides_vlan_tags(const struct sv_wire *wire)
+bool sv_xdp_hides_vlan_tags(const struct sv_netdev_port *port)
 {
     static const char *const veth[] = {"veth"};
     struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
-    return sv_xdp_is_stacked(wire) ||
-           (ethtool_ioctl(wire, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_driver(wire, veth, 1));
+    return sv_xdp_is_stacked(port) ||
+           (ethtool_ioctl(port, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_driver(port, veth, 1));
 }

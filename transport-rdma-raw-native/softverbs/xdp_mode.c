@@ -28,7 +28,7 @@ static const char *const mode_names[SV_XDP_MODES] = {"generic", "native", "zeroc
  */
 static const struct {
     const char *driver;
-    enum sv_xdp_port_mode mode;
+    enum sv_xdp_mode mode;
     uint32_t first, last;           /* first and last kernel, both included */
 } known_good[] = {
     {"i40e", SV_XDP_MODE_ZERO_COPY, LINUX(5, 19), ANY_LATER},
@@ -54,12 +54,12 @@ static const struct {
     {"veth", "native mode is no faster on veth, and ends TSO of the kernel at the other end"},
 };
 
-const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode)
+const char *sv_xdp_mode_name(enum sv_xdp_mode mode)
 {
     return mode_names[mode];
 }
 
-bool sv_xdp_mode_is_named(enum sv_xdp_port_mode mode)
+bool sv_xdp_mode_is_forced(enum sv_xdp_mode mode)
 {
     const char *env_value = getenv("SOFTVERBS_XDP_MODE");
     return env_value != NULL && strcmp(env_value, mode_names[mode]) == 0;
@@ -108,7 +108,7 @@ int sv_xdp_mode_choose(const char *env_value, const char *driver, const char *re
     }
     for (int mode = 0; mode < SV_XDP_MODES; mode++)
         if (strcmp(env_value, mode_names[mode]) == 0) {
-            choice->mode = (enum sv_xdp_port_mode)mode;
+            choice->mode = (enum sv_xdp_mode)mode;
             choice->forced = true;
             snprintf(choice->reason, sizeof choice->reason, "set by SOFTVERBS_XDP_MODE");
             return 0;

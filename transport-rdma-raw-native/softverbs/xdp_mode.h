@@ -2,7 +2,7 @@
 #ifndef SV_XDP_MODE_H
 #define SV_XDP_MODE_H
 
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <stdbool.h>
 
@@ -10,18 +10,18 @@
  * The modes of a port on AF_XDP (port_xdp.c). Each of the first three needs more support by the driver than the one
  * before and falls back to it.
  */
-enum sv_xdp_port_mode { SV_XDP_MODE_GENERIC, SV_XDP_MODE_NATIVE, SV_XDP_MODE_ZERO_COPY, SV_XDP_MODE_TAP, SV_XDP_MODES };
+enum sv_xdp_mode { SV_XDP_MODE_GENERIC, SV_XDP_MODE_NATIVE, SV_XDP_MODE_ZERO_COPY, SV_XDP_MODE_TAP, SV_XDP_MODES };
 
 enum { SV_XDP_REASON_BYTES = 160 };
 
 struct sv_xdp_choice {
-    enum sv_xdp_port_mode mode;
+    enum sv_xdp_mode mode;
     bool forced;                        /* named by the user, so there is no fallback */
     char reason[SV_XDP_REASON_BYTES];   /* the end of a sentence */
 };
 
 /* Returns the name by which users select the mode. */
-const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode);
+const char *sv_xdp_mode_name(enum sv_xdp_mode mode);
 
 /*
  * Chooses the mode for a driver (its name in ethtool) and a kernel (its release in uname(2)). `env_value` is the user's
@@ -30,10 +30,10 @@ const char *sv_xdp_mode_name(enum sv_xdp_port_mode mode);
 int sv_xdp_mode_choose(const char *env_value, const char *driver, const char *release, struct sv_xdp_choice *choice);
 
 /*
- * Returns true if the user has named the mode. Only then an error suggests another mode, because without a named mode
- * the next one is tried anyway.
+ * Returns true if the user has forced this mode by SOFTVERBS_XDP_MODE. Only then an error suggests another mode,
+ * because otherwise the next one is tried anyway.
  */
-bool sv_xdp_mode_is_named(enum sv_xdp_port_mode mode);
+bool sv_xdp_mode_is_forced(enum sv_xdp_mode mode);
 
 /* ---- xdp_interface.c ---- */
 
@@ -49,15 +49,15 @@ bool sv_xdp_mode_is_named(enum sv_xdp_port_mode mode);
 enum { SV_XDP_DRIVER_BYTES = 32 };
 void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES]);
 /* Finds the number of receive queues. Returns 0, or EOPNOTSUPP if the driver does not report it. */
-int sv_xdp_receive_queues(const struct sv_wire *wire, uint32_t *queues);
+int sv_xdp_receive_queues(const struct sv_netdev_port *port, uint32_t *queues);
 /* Returns true if the interface is stacked on another one. The kernel then removes VLAN tags on the way. */
-bool sv_xdp_is_stacked(const struct sv_wire *wire);
+bool sv_xdp_is_stacked(const struct sv_netdev_port *port);
 /*
  * Returns true if the interface is stacked, or moves VLAN tags from frames to metadata (rx-vlan-offload). An XDP
  * program does not see the metadata, so a tagged frame looks untagged. For veth this is unknown, because the peer
  * decides.
  */
-bool sv_xdp_hides_vlan_tags(const struct sv_wire *wire);
+bool sv_xdp_hides_vlan_tags(const struct sv_netdev_port *port);
 
 /* The place where a program sees frames. GRO runs before TC, and before generic XDP on a stacked interface. */
 enum sv_xdp_hook { SV_XDP_HOOK_DRIVER, SV_XDP_HOOK_GENERIC, SV_XDP_HOOK_TC };
@@ -67,7 +67,7 @@ enum sv_xdp_hook { SV_XDP_HOOK_DRIVER, SV_XDP_HOOK_GENERIC, SV_XDP_HOOK_TC };
  * on this host at the other end, or merged by the kernel. SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides it:
  * "on" or "off". Returns 0 or an errno with an explanation.
  */
-int sv_xdp_partial_checksums(const struct sv_wire *wire, enum sv_xdp_hook hook, bool *partial_checksums);
+int sv_xdp_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums);
 
 /* ---- xdp_virtio.c ---- */
 
@@ -84,6 +84,6 @@ int sv_xdp_partial_checksums(const struct sv_wire *wire, enum sv_xdp_hook hook, 
  */
 bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu);
 /* Returns the same for an interface. True for other drivers, which refuse programs that they cannot run. */
-bool sv_xdp_runs_programs(const struct sv_wire *wire);
+bool sv_xdp_runs_programs(const struct sv_netdev_port *port);
 
 #endif

@@ -3,7 +3,7 @@
 #define SV_XDP_QUEUE_H
 
 #include "gso_frame.h"
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <linux/if_xdp.h>
 #include <sys/socket.h>
@@ -76,7 +76,7 @@ struct sv_xdp_receive_socket {
  */
 struct sv_xdp_queue {
     struct sv_xdp_receive_socket main;
-    struct sv_xdp_receive_socket syns;
+    struct sv_xdp_receive_socket syn;
     struct sv_xdp_ring fill;
     uint32_t filtered_until;        /* bursts of the main ring that begin before it drop unsolicited segments */
     bool multi_buffer;              /* frames may consist of several chunks */

@@ -214,7 +214,7 @@ static int set_up_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_con
     bool refused = error == EOPNOTSUPP || error == EINVAL || error == ENOENT;
     if (refused && config->number == 0 && config->zero_copy)
         return sv_explain(EOPNOTSUPP, "the interface's driver has no zero copy for AF_XDP, or not with this MTU%s",
-                          sv_xdp_mode_is_named(SV_XDP_MODE_ZERO_COPY) && error != ENOENT
+                          sv_xdp_mode_is_forced(SV_XDP_MODE_ZERO_COPY) && error != ENOENT
                               ? ": SOFTVERBS_XDP_MODE=native copies" : "");
     if (error == EINVAL && config->number == 0 && queue->multi_buffer)
         return sv_explain(EOPNOTSUPP, "AF_XDP carries frames of this MTU from Linux 6.6 on: set the MTU to %d or less, "
@@ -233,22 +233,22 @@ static int open_socket(int *fd)
 }
 
 /* This socket has its own receive ring. It shares memory, flags and fill ring with the main one. */
-static int open_syns(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
+static int open_syn_socket(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
 {
-    struct sv_xdp_receive_socket *syns = &queue->syns;
+    struct sv_xdp_receive_socket *syn = &queue->syn;
     struct xdp_mmap_offsets offsets;
-    int error = open_socket(&syns->receiver.fd);
+    int error = open_socket(&syn->receiver.fd);
     if (error != 0)
         return error;
-    syns->entries = queue->receive_chunks / sv_xdp_syn_divisor(queue->zero_copy);
-    error = sv_xdp_set_ring(syns->receiver.fd, XDP_RX_RING, syns->entries);
+    syn->entries = queue->receive_chunks / sv_xdp_syn_divisor(queue->zero_copy);
+    error = sv_xdp_set_ring(syn->receiver.fd, XDP_RX_RING, syn->entries);
     if (error == 0)
-        error = ring_offsets(syns->receiver.fd, &offsets);
+        error = ring_offsets(syn->receiver.fd, &offsets);
     if (error == 0)
-        error = map_receive_ring(syns, &offsets);
+        error = map_receive_ring(syn, &offsets);
     struct sockaddr_xdp address;
     fill_shared_address(&address, queue, config->receive_ifindex, config->number);
-    return error != 0 ? error : bind_with_retry(syns->receiver.fd, &address);
+    return error != 0 ? error : bind_with_retry(syn->receiver.fd, &address);
 }
 
 /*
@@ -284,7 +284,7 @@ static void apply_layout(struct sv_xdp_queue *queue, const struct sv_broker_layo
     queue->receive_chunks = layout->receive_chunks[number];
     queue->send_chunks = queue->receive_chunks / 2;
     queue->main.entries = queue->receive_chunks / layout->main_divisor;
-    queue->syns.entries = queue->receive_chunks / layout->syn_divisor;
+    queue->syn.entries = queue->receive_chunks / layout->syn_divisor;
 }
 
 static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_broker_sockets *broker_sockets, uint32_t number)
@@ -305,7 +305,7 @@ static int adopt_broker_sockets(struct sv_xdp_queue *queue, const struct sv_xdp_
     const struct sv_xdp_broker_sockets *broker_sockets = config->broker_sockets;
     struct xdp_mmap_offsets offsets;
     queue->main.receiver.fd = queue->send_fd = broker_sockets->main_socket;
-    queue->syns.receiver.fd = broker_sockets->syn_socket;
+    queue->syn.receiver.fd = broker_sockets->syn_socket;
     apply_layout(queue, broker_sockets->layout, config->number);
     int error = map_memory(queue, broker_sockets, config->number);
     if (error == 0)
@@ -313,9 +313,9 @@ static int adopt_broker_sockets(struct sv_xdp_queue *queue, const struct sv_xdp_
     if (error == 0)
         error = map_send_rings(queue);
     if (error == 0)
-        error = ring_offsets(queue->syns.receiver.fd, &offsets);
+        error = ring_offsets(queue->syn.receiver.fd, &offsets);
     if (error == 0)
-        error = map_receive_ring(&queue->syns, &offsets);
+        error = map_receive_ring(&queue->syn, &offsets);
     if (error == 0)
         error = list_free_chunks(queue);
     if (error == 0)
@@ -400,7 +400,7 @@ static int open_sockets(struct sv_xdp_queue *queue, const struct sv_xdp_queue_co
     int error = open_socket(&queue->main.receiver.fd);
     if (error == 0)
         error = set_up_main(queue, config);
-    return error != 0 ? error : open_syns(queue, config);
+    return error != 0 ? error : open_syn_socket(queue, config);
 }
 
 int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_config *config)
@@ -413,9 +413,9 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     queue->multi_buffer = queue->jumbo || queue->gso_frames;
     int error = sv_receiver_init(&queue->main.receiver, queue->zero_copy ? count_drops_of_driver : count_drops);
     queue->main.receiver.may_stall = queue->zero_copy;
-    int syns_error = sv_receiver_init(&queue->syns.receiver, count_dropped_syns);
+    int syn_error = sv_receiver_init(&queue->syn.receiver, count_dropped_syns);
     if (error == 0)
-        error = syns_error;
+        error = syn_error;
     if (error == 0)
         error = config->broker_sockets != NULL ? adopt_broker_sockets(queue, config) : open_sockets(queue, config);
     if (error == 0 && queue->send_fd < 0 && config->existence_unknown)
@@ -454,7 +454,7 @@ void sv_xdp_queue_close(struct sv_xdp_queue *queue)
     unmap_ring(&queue->fill);
     unmap_ring(&queue->completion);
     queue->send_fd = -1;
-    close_receive_socket(&queue->syns);
+    close_receive_socket(&queue->syn);
     close_receive_socket(&queue->main);
     if (queue->umem != NULL)
         munmap(queue->umem, queue->umem_bytes);

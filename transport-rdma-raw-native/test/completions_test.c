@@ -66,9 +66,9 @@ static void a_completion_queue_is_resized_with_its_contents(void)
 /* An allocator with memory tagging returns such addresses. The queue is found by the whole address. */
 static void tagged_addresses_are_kept(void)
 {
-    static struct sv_queue queue;
+    static struct sv_wr_ring wr_ring;
     for (uint64_t tag = 0; tag < 16; tag++) {
-        uint64_t address = tag << 56 | ((uint64_t)(uintptr_t)&queue & 0x0000ffffffffffffu);
+        uint64_t address = tag << 56 | ((uint64_t)(uintptr_t)&wr_ring & 0x0000ffffffffffffu);
         CHECK(sv_address_pack(address) >> 48 == 0);
         CHECK(sv_address_unpack(sv_address_pack(address)) == address);
     }

@@ -34,7 +34,7 @@ struct sv_layout layout_of(const struct built_frame *m)
 static void put_partial(struct built_frame *m)
 {
     uint64_t pseudo = sv_checksum_pseudo_sum(m->bytes + m->l3, layout_of(m), m->length - m->l4);
-    uint16_t field = sv_sum_fold(pseudo);
+    uint16_t field = sv_checksum_sum_fold(pseudo);
     memcpy(m->bytes + m->l4 + (m->udp ? 6 : 16), &field, 2);
 }
 

@@ -7,15 +7,15 @@
 #define _GNU_SOURCE
 #define sv_link_process tested_link_follow
 #define sv_link_open tested_link_open
-#define sv_guard_reserve tested_guard_take
-#define sv_wire_attach_tc tested_put_tc
+#define sv_interface_reserve tested_guard_take
+#define sv_netdev_port_attach_tc tested_put_tc
 #define sv_device_set_port_up fake_set_port_up
 #define sv_device_fail fake_fail
-#define sv_wire_mac_changed fake_mac_changed
-#define sv_wire_apply_mtu fake_mtu_known
+#define sv_netdev_port_mac_changed fake_mac_changed
+#define sv_netdev_port_apply_mtu fake_mtu_known
 
 #include "harness.h"
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -64,14 +64,14 @@ void fake_set_port_up(struct sv_device *device, bool up)
     (void)device, (void)up;
 }
 
-void fake_mac_changed(struct sv_wire *wire, const uint8_t mac[6])
+void fake_mac_changed(struct sv_netdev_port *port, const uint8_t mac[6])
 {
-    (void)wire, (void)mac;
+    (void)port, (void)mac;
 }
 
-void fake_mtu_known(struct sv_wire *wire)
+void fake_mtu_known(struct sv_netdev_port *port)
 {
-    (void)wire;
+    (void)port;
 }
 
 #define recv(FD, BUFFER, ...) fake_recv(BUFFER)
@@ -123,10 +123,10 @@ static void add_removal(struct datagram *datagram)
 static void follow_links(void)
 {
     static struct sv_device device = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    static struct sv_wire wire;
-    wire.device = &device;
-    wire.ifindex = IFINDEX;
-    tested_link_follow(&wire);
+    static struct sv_netdev_port port;
+    port.device = &device;
+    port.ifindex = IFINDEX;
+    tested_link_follow(&port);
     CHECK_EQ(added, received);
 }
 

@@ -9,7 +9,7 @@
 static void drain_and_receive_more(void)
 {
     drain_all();
-    arrive_many(&k.syns, 1);
+    arrive_many(&k.syn, 1);
     arrive_many(&k.main, 1);
     drain_all();
 }
@@ -19,7 +19,7 @@ static void race(void)
 {
     for (unsigned round = 0; round < 40; round++) {
         arrive_many(&k.main, round % 5);
-        arrive_many(&k.syns, 1 + round % 7);
+        arrive_many(&k.syn, 1 + round % 7);
         k.meanwhile = drain_and_receive_more;
         drain();
         drain_all();
@@ -54,15 +54,15 @@ static void a_wrong_limit_is_harmless(void)
 /* Above half of the ring, few SYNs are taken at a time. Frames count, not descriptors. */
 static void large_syns(void)
 {
-    arrive(&k.syns, 17, CHUNK - SV_XDP_HEADROOM);
-    arrive(&k.syns, 18, CHUNK - SV_XDP_HEADROOM);
-    uint32_t small = arrive(&k.syns, 1, FRAME);
+    arrive(&k.syn, 17, CHUNK - SV_XDP_HEADROOM);
+    arrive(&k.syn, 18, CHUNK - SV_XDP_HEADROOM);
+    uint32_t small = arrive(&k.syn, 1, FRAME);
     for (unsigned i = 0; i < 4 && k.dispatched == 0; i++)
         drain();
     CHECK_EQ(1, k.dispatched);
     CHECK_EQ(1, k.seen[small]);
-    CHECK_EQ(2, k.queue.syns.receiver.counters.length_errors);
-    check_ring_empty(&k.syns);
+    CHECK_EQ(2, k.queue.syn.receiver.counters.length_errors);
+    check_ring_empty(&k.syn);
     check_returned_chunks();
     for (unsigned i = 0; i < CHUNKS; i++)
         CHECK(!k.owned_by_library[i]);
@@ -77,7 +77,7 @@ static void a_large_frame_does_not_stop_the_ring(void)
 static void flood_of_syns(void)
 {
     const unsigned few = syns_when_overloaded();
-    arrive_many(&k.syns, ENTRIES);
+    arrive_many(&k.syn, ENTRIES);
     drain();
     CHECK_EQ(1, k.limited);
     CHECK_EQ(few, k.dispatched);
@@ -266,22 +266,22 @@ static void a_gso_frame_may_stay_whole(void)
     static uint8_t frame[32768];
     kernel_open(0);
     k.queue.gso_frames = true;
-    k.takes_whole = 1;
+    k.gso_to_take = 1;
     for (unsigned i = 0; i < 2; i++)
         publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
     uint32_t before = arrive(&k.main, 1, FRAME);
     drain_all();
-    CHECK_EQ(1, k.whole);
+    CHECK_EQ(1, k.delivered_gso);
     CHECK_EQ(1, k.queue.main.receiver.counters.gso_frames);
     CHECK_EQ(2, k.queue.main.receiver.counters.partial_checksums);
     CHECK_EQ(1, k.seen[before]);
     check_gso_frames_seen(1);
-    k.takes_whole = UINT32_MAX;
-    for (unsigned i = 0; i < SV_BURST / SV_WHOLE_COST + 1; i++)
+    k.gso_to_take = UINT32_MAX;
+    for (unsigned i = 0; i < SV_BURST / SV_GSO_COST + 1; i++)
         publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
-    CHECK_EQ(SV_BURST / SV_WHOLE_COST * GSO_PARTS, drain_at_most(SV_BURST));
+    CHECK_EQ(SV_BURST / SV_GSO_COST * GSO_PARTS, drain_at_most(SV_BURST));
     drain_all();
-    CHECK_EQ(SV_BURST / SV_WHOLE_COST + 2, k.whole);
+    CHECK_EQ(SV_BURST / SV_GSO_COST + 2, k.delivered_gso);
     check_all_seen_once();
 }
 

@@ -73,12 +73,12 @@ static void test_a_named_mode_is_used(void)
 static void test_only_a_named_mode_causes_advice(void)
 {
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
-    CHECK(!sv_xdp_mode_is_named(SV_XDP_MODE_NATIVE));
+    CHECK(!sv_xdp_mode_is_forced(SV_XDP_MODE_NATIVE));
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "auto", 1));
-    CHECK(!sv_xdp_mode_is_named(SV_XDP_MODE_NATIVE));
+    CHECK(!sv_xdp_mode_is_forced(SV_XDP_MODE_NATIVE));
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
-    CHECK(sv_xdp_mode_is_named(SV_XDP_MODE_NATIVE));
-    CHECK(!sv_xdp_mode_is_named(SV_XDP_MODE_ZERO_COPY));
+    CHECK(sv_xdp_mode_is_forced(SV_XDP_MODE_NATIVE));
+    CHECK(!sv_xdp_mode_is_forced(SV_XDP_MODE_ZERO_COPY));
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
 }
 

@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 
 static bool fake_try(struct sv_receiver *receiver);
-static enum sv_whole_result fake_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
-                                               const struct sv_whole *whole);
+static enum sv_gso_delivery fake_deliver_gso(struct sv_receiver *receiver, struct sv_device *device,
+                                             const struct sv_gso_frame *gso_frame);
 static bool fake_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 static void fake_limit(struct sv_steering *steering);
 static const struct sv_connections *fake_connections(const struct sv_steering *steering);
@@ -29,7 +29,7 @@ static void fake_unlock(struct sv_spin *lock);
 #define sv_xdp_queue_finish_sending tested_finish_sending
 #define sv_receiver_trylock fake_try
 #define sv_receiver_dispatch fake_dispatch
-#define sv_receiver_deliver_whole fake_deliver_whole
+#define sv_receiver_deliver_gso fake_deliver_gso
 #define sv_connections_is_unsolicited fake_is_unsolicited
 #define sv_steering_limit_syns fake_limit
 #define sv_steering_limit_unsolicited fake_limit
@@ -94,22 +94,22 @@ void fake_dispatch(struct sv_receiver *receiver, struct sv_device *device, struc
     }
 }
 
-static enum sv_whole_result fake_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
-                                               const struct sv_whole *whole)
+static enum sv_gso_delivery fake_deliver_gso(struct sv_receiver *receiver, struct sv_device *device,
+                                             const struct sv_gso_frame *gso_frame)
 {
     static uint8_t bytes[HEADERS + GSO_PAYLOAD];
     (void)receiver;
     (void)device;
-    if (k.takes_whole == 0)
-        return SV_WHOLE_REFUSED;
-    k.takes_whole--;
-    k.whole++;
-    CHECK_EQ(HEADERS + GSO_PAYLOAD, whole->length);
-    CHECK(whole->copy(whole, bytes));
-    CHECK(memcmp(bytes, whole->head, HEADERS) == 0);
+    if (k.gso_to_take == 0)
+        return SV_GSO_REFUSED;
+    k.gso_to_take--;
+    k.delivered_gso++;
+    CHECK_EQ(HEADERS + GSO_PAYLOAD, gso_frame->length);
+    CHECK(gso_frame->copy(gso_frame, bytes));
+    CHECK(memcmp(bytes, gso_frame->head, HEADERS) == 0);
     for (uint32_t i = 0; i < GSO_PAYLOAD; i++)
         CHECK_EQ(payload_at(i), bytes[HEADERS + i]);
-    return SV_WHOLE_DELIVERED;
+    return SV_GSO_DELIVERED;
 }
 
 static bool fake_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame)
@@ -184,11 +184,11 @@ void kernel_open(uint32_t start)
     memset(&k, 0, sizeof k);
     struct sv_xdp_queue *queue = &k.queue;
     queue->main.rx = library_side(&k.main, k.main.descriptors, ENTRIES, start);
-    queue->syns.rx = library_side(&k.syns, k.syns.descriptors, ENTRIES, start);
+    queue->syn.rx = library_side(&k.syn, k.syn.descriptors, ENTRIES, start);
     queue->fill = library_side(&k.fill, k.fill.addresses, CHUNKS, start);
     queue->tx = library_side(&k.tx, k.tx.descriptors, ENTRIES, start);
     queue->completion = library_side(&k.completion, k.completion.addresses, ENTRIES, start);
-    queue->main.entries = queue->syns.entries = ENTRIES;
+    queue->main.entries = queue->syn.entries = ENTRIES;
     queue->filtered_until = start;
     queue->chunk_bytes = queue->stride_bytes = CHUNK;
     queue->chunk_mask = ~(uint64_t)(CHUNK - 1);
@@ -202,7 +202,7 @@ void kernel_open(uint32_t start)
         free_chunks[queue->free_count++] = (uint64_t)i * CHUNK;
     k.filled = start;
     atomic_init(&queue->can_send, true);
-    k.device.port = (void *)&k.wire;
+    k.device.port = (void *)&k.netdev_port;
     atomic_store(&k.device.mtu, MTU);
     atomic_store(&k.device.opened_mtu, MTU);
 }
@@ -269,7 +269,7 @@ void check_all_seen_once(void)
 {
     check_returned_chunks();
     check_ring_empty(&k.main);
-    check_ring_empty(&k.syns);
+    check_ring_empty(&k.syn);
     for (uint32_t i = 0; i < k.next_number; i++)
         CHECK_EQ(1, k.seen[i]);
     CHECK_EQ(k.next_number, k.dispatched);
@@ -301,7 +301,7 @@ uint32_t build_gso_frame(uint8_t *frame, uint8_t flags, uint32_t payload)
     frame[16] = (uint8_t)((HEADERS - 14 + payload) >> 8);
     frame[17] = (uint8_t)(HEADERS - 14 + payload);
     sv_checksum_fill_ipv4_header(frame + 14);
-    uint16_t sum = sv_sum_fold(sv_checksum_pseudo_sum(frame + 14, layout, HEADERS - 34 + payload));
+    uint16_t sum = sv_checksum_sum_fold(sv_checksum_pseudo_sum(frame + 14, layout, HEADERS - 34 + payload));
     memcpy(frame + 50, &sum, 2);
     for (uint32_t i = 0; i < payload; i++)
         frame[HEADERS + i] = payload_at(i);

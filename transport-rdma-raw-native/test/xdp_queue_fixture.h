@@ -25,9 +25,9 @@ struct kernel_ring {
 
 struct kernel {
     struct sv_xdp_queue queue;
-    struct sv_wire wire;
+    struct sv_netdev_port netdev_port;
     struct sv_device device;
-    struct kernel_ring main, syns, fill, tx, completion;
+    struct kernel_ring main, syn, fill, tx, completion;
     uint32_t filled;                /* position up to which the fill ring has been checked */
     bool owned_by_library[CHUNKS];  /* chunks owned by the library, each with a frame */
     uint32_t next_chunk;
@@ -38,8 +38,8 @@ struct kernel {
     bool all_are_unsolicited;
     unsigned segments;              /* segments so far, in order */
     uint32_t segment_bytes_seen;
-    unsigned takes_whole;           /* number of frames to be taken whole from now on */
-    unsigned whole;
+    unsigned gso_to_take;           /* number of GSO frames to be taken unsegmented from now on */
+    unsigned delivered_gso;         /* GSO frames taken unsegmented so far */
     void (*meanwhile)(void);        /* work of another thread just before the lock is acquired */
     unsigned wakes;
     unsigned sends;

@@ -114,9 +114,9 @@ struct softverbs_queue_counters {
     uint64_t unserved;
     /* Frames from senders on the same host, which expect hardware to complete them (device): */
     uint64_t partial_checksums; /* checksums that the sender left out and the library computed */
-    /* Received: GSO frames that were segmented; sent: large sends passed to the kernel as one packet. */
+    /* Received: GSO frames that were segmented; sent: TSO sends passed to the kernel as one packet. */
     uint64_t gso_frames;
-    uint64_t gso_segments;        /* received: segments of these GSO frames; sent: segments in these large sends */
+    uint64_t gso_segments;        /* received: segments of these GSO frames; sent: segments in these TSO sends */
     uint64_t gso_flags;       /* dropped: GSO frames of TCP with SYN, RST or URG */
     uint64_t gso_malformed;     /* dropped: malformed GSO frames, with contradictory lengths or a wrong checksum */
     uint64_t gso_too_long;    /* dropped: GSO frames beyond 64 KB ("BIG TCP") */

@@ -70,9 +70,9 @@ final class HostChecks {
     }
 
     /**
-     * Returns a finding if rdma-raw-broker opens the device (softverbs/wire.c). The capabilities, the locked memory and
-     * the right to load eBPF programs are then the broker's, and {@link OpenCheck} shows whether the broker grants the
-     * device.
+     * Returns a finding if rdma-raw-broker opens the device (softverbs/netdev_port.c). The capabilities, the locked
+     * memory and the right to load eBPF programs are then the broker's, and {@link OpenCheck} shows whether the broker
+     * grants the device.
      */
     private Optional<Finding> broker(DeviceKind kind) {
         return kind != DeviceKind.XDP || isTapMode() ? Optional.empty()

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large sends: cuts the payload into segments, each with a copy of the header, by softverbs' rules. */
+/* TSO sends: cuts the payload into segments, each with a copy of the header, by softverbs' rules. */
 #include "engine.h"
 #include "frame.h"
 
 #include <string.h>
 
-uint8_t cx_large_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
-                      uint32_t payload_bytes, uint32_t mss)
+uint8_t cx_tso_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_bytes, const uint8_t *payload,
+                    uint32_t payload_bytes, uint32_t mss)
 {
     struct cx_device *device = qp->object.context->device;
     struct sv_layout layout;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SV_WIRE_H
-#define SV_WIRE_H
+#ifndef SV_NETDEV_PORT_H
+#define SV_NETDEV_PORT_H
 
 #include "broker.h"
 #include "device.h"
@@ -23,38 +23,38 @@
  * queue is armed or the interface changes, and wakes at intervals to check the rings.
  */
 
-enum { SV_WIRE_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_WIRE_LOCAL_MACS = 64 };
+enum { SV_NETDEV_PORT_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_NETDEV_PORT_LOCAL_MACS = 64 };
 
 /* Error of send(): the interface no longer has the send queue. */
-enum { SV_WIRE_NO_SEND_QUEUE = ECHRNG };
+enum { SV_NETDEV_PORT_NO_SEND_QUEUE = ECHRNG };
 
-struct sv_wire;
+struct sv_netdev_port;
 
 /* The operations and properties of a kind of port. */
-struct sv_wire_kind {
+struct sv_netdev_port_kind {
     const char *name;               /* as in xdp:<interface> */
     uint32_t max_mtu;
-    size_t port_bytes;              /* size of the structure that begins with struct sv_wire */
+    size_t port_bytes;              /* size of the structure that begins with struct sv_netdev_port */
     bool copies_sent;               /* send() copies frames out of registered memory */
     bool tracks_connections;        /* the XDP program separates segments of connections from unsolicited ones */
     bool may_be_brokered;           /* a broker can open the port for a process without capabilities (broker.h) */
     /* Opens the port on an existing interface. On an error close() follows. */
-    int (*open)(struct sv_wire *wire);
+    int (*open)(struct sv_netdev_port *port);
     /* Stops steering frames away from the kernel. The rings stay open, because their counters are still read. */
-    void (*detach)(struct sv_wire *wire);
-    void (*close)(struct sv_wire *wire);
+    void (*detach)(struct sv_netdev_port *port);
+    void (*close)(struct sv_netdev_port *port);
     /* Moves received frames and returns their number. Any thread may call this. */
-    unsigned (*drain)(struct sv_wire *wire);
+    unsigned (*drain)(struct sv_netdev_port *port);
     /*
      * Returns how many frames the interface accepted; *error is why it accepted no more. The caller holds the sender's
      * sq.lock.
      */
-    unsigned (*send)(struct sv_wire *wire, const struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
-                     int *error);
+    unsigned (*send)(struct sv_netdev_port *port, const struct sv_qp *sender, const struct sv_frame *frames,
+                     unsigned count, int *error);
 };
 
-struct sv_wire {
-    const struct sv_wire_kind *kind;
+struct sv_netdev_port {
+    const struct sv_netdev_port_kind *kind;
     struct sv_device *device;
     bool opened;                    /* kind->open() has been called */
     char netdev[IFNAMSIZ];
@@ -65,24 +65,24 @@ struct sv_wire {
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
     bool gso_frames;                /* the port also receives GSO frames, from senders on this host */
-    bool delivers_whole;            /* the port can deliver GSO frames unsegmented */
+    bool delivers_gso;              /* the port can deliver GSO frames unsegmented */
 
     int guard_fd;                   /* abstract socket that reserves the interface or marks the tc program, or -1 */
     int mac_filter_fd;              /* packet socket that holds the MAC filter entries; with a broker, any socket */
-    int large_send_fd;              /* packet socket of large sends, or -1 */
+    int tso_fd;                     /* packet socket that sends TSO payloads as one packet, or -1 */
     int missed_fd;                  /* file of the interface's rx_missed_errors in sysfs, or -1 */
     uint64_t missed_at_open;        /* its value when the port was opened */
     int netlink_fd;                 /* netlink socket for changes of interfaces */
     int wake_fd;                    /* eventfd that wakes the receive thread */
-    int epoll_fd;                   /* of the receive thread: both descriptors above, and at times the sockets */
-    struct sv_receiver *receivers[SV_WIRE_RECEIVERS];
+    int rx_thread_epoll_fd;         /* the receive thread's: netlink_fd, wake_fd, and at times the sockets */
+    struct sv_receiver *receivers[SV_NETDEV_PORT_RECEIVERS];
     uint32_t receiver_count;
     pthread_t rx_thread;
     bool rx_thread_runs;
-    bool mac_update_pending;        /* used by the receive thread only: see sv_wire_update_steering_mac() */
+    bool mac_update_pending;        /* used by the receive thread only: see sv_netdev_port_update_steering_mac() */
     _Atomic bool stopping;
     /* The epoll instance that contains the sockets (see event_source.c), or -1. Changed with the mutex held. */
-    _Atomic int event_epoll;
+    _Atomic int sockets_epoll_fd;
     /* The kernel had no room for the sockets in an epoll instance, so the receive thread retries. */
     _Atomic bool rx_thread_retries;
     pthread_mutex_t event_mutex;
@@ -91,16 +91,16 @@ struct sv_wire {
     _Atomic uint64_t polled_frames; /* frames moved by pollers; if it grows, a thread polls */
     _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `local_macs` */
     /* MAC addresses in rules, to which the port delivers frames itself, with the number of rules of each. */
-    uint32_t local_mac_refs[SV_WIRE_LOCAL_MACS];
+    uint32_t local_mac_refs[SV_NETDEV_PORT_LOCAL_MACS];
     _Atomic uint32_t local_mac_slots;
-    _Atomic uint64_t local_macs[SV_WIRE_LOCAL_MACS];
+    _Atomic uint64_t local_macs[SV_NETDEV_PORT_LOCAL_MACS];
 };
 
 /* Returns true if `name` is `prefix` followed by a valid interface name. */
-bool sv_wire_is_device_name(const char *name, const char *prefix);
+bool sv_netdev_port_is_device_name(const char *name, const char *prefix);
 
 /* Returns the length of the longest frame that an interface may deliver. */
-static inline uint32_t sv_wire_max_frame_bytes(const struct sv_device *device)
+static inline uint32_t sv_netdev_port_max_frame_bytes(const struct sv_device *device)
 {
     return atomic_load_explicit(&device->mtu, memory_order_relaxed) + SV_MAX_OVERHEAD;
 }
@@ -110,33 +110,33 @@ static inline uint32_t sv_wire_max_frame_bytes(const struct sv_device *device)
  * the posted receives: the interface's MTU may have grown since, and a frame longer than its receive stops the queue
  * pair.
  */
-static inline uint32_t sv_wire_segment_mtu(const struct sv_device *device)
+static inline uint32_t sv_netdev_port_segment_mtu(const struct sv_device *device)
 {
     uint32_t now = atomic_load_explicit(&device->mtu, memory_order_relaxed);
     uint32_t opened = atomic_load_explicit(&device->opened_mtu, memory_order_relaxed);
     return now < opened ? now : opened;
 }
 
-/* ---- wire.c: the interface ---- */
+/* ---- netdev_port.c: the interface ---- */
 
 /* Applies the MTU, which is known now or has changed. */
-void sv_wire_apply_mtu(struct sv_wire *wire);
+void sv_netdev_port_apply_mtu(struct sv_netdev_port *port);
 
 /*
  * Returns the frames that the interface has missed since the port was opened, or 0 if this is unknown. Takes no lock.
  */
-uint64_t sv_wire_missed(const struct sv_wire *wire);
+uint64_t sv_netdev_port_missed_frames(const struct sv_netdev_port *port);
 /* Finds the interface and opens the descriptors. Returns 0 or an errno with an explanation. */
-int sv_wire_open(struct sv_wire *wire);
+int sv_netdev_port_open_interface(struct sv_netdev_port *port);
 /* Adds a ring; its frames raise events. Returns 0 or an errno. */
-int sv_wire_add_receiver(struct sv_wire *wire, struct sv_receiver *receiver);
-void sv_wire_close(struct sv_wire *wire);
+int sv_netdev_port_add_receiver(struct sv_netdev_port *port, struct sv_receiver *receiver);
+void sv_netdev_port_close_interface(struct sv_netdev_port *port);
 /* Records a new MAC address of the interface. Only the receive thread calls this. */
-void sv_wire_mac_changed(struct sv_wire *wire, const uint8_t mac[6]);
+void sv_netdev_port_mac_changed(struct sv_netdev_port *port, const uint8_t mac[6]);
 /* Updates steering after a MAC address change. If another thread is changing a rule, a later call does it. */
-void sv_wire_update_steering_mac(struct sv_wire *wire);
+void sv_netdev_port_update_steering_mac(struct sv_netdev_port *port);
 /* Returns true if the port delivers frames to this address itself instead of sending them. Lock-free. */
-bool sv_wire_is_local_mac(const struct sv_wire *wire, const uint8_t *destination);
+bool sv_netdev_port_is_local_mac(const struct sv_netdev_port *port, const uint8_t *destination);
 
 /* ---- mac_filter.c ---- */
 
@@ -155,7 +155,7 @@ void sv_mac_filter_change(int socket, int ifindex, int type, const uint8_t mac[6
 /*
  * Reserves the interface for this process if only one process can use it. Returns 0, or EBUSY with the owner explained.
  */
-int sv_guard_reserve(struct sv_wire *wire);
+int sv_interface_reserve(struct sv_netdev_port *port);
 /*
  * Loads a tc program and attaches it to the interface. Returns the link's descriptor or a negative errno.
  *
@@ -163,17 +163,17 @@ int sv_guard_reserve(struct sv_wire *wire);
  * frames. Programs of other software run after it, because some of them (Cilium's) end the list for each frame that
  * they pass to the kernel.
  */
-int sv_wire_attach_tc(struct sv_wire *wire, enum sv_program which);
+int sv_netdev_port_attach_tc(struct sv_netdev_port *port, enum sv_program which);
 
-/* ---- wire_large.c ---- */
+/* ---- netdev_port_tso.c ---- */
 
-/* Opens the socket for large sends. Without it, the library segments them. */
-void sv_wire_large_open(struct sv_wire *wire);
+/* Opens the socket for TSO sends. Without it, the library segments them. */
+void sv_netdev_port_open_tso(struct sv_netdev_port *port);
 
 /* ---- receive_poll.c ---- */
 
 /* Checks all receivers and restarts stalled rings. The receive thread calls this at intervals. */
-void sv_wire_check_receivers(struct sv_wire *wire);
+void sv_netdev_port_check_receivers(struct sv_netdev_port *port);
 
 /* ---- event_source.c ---- */
 
@@ -182,26 +182,26 @@ enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 
 int sv_event_source_add(int epoll, int fd, enum sv_event_source source);
 /* A poller has moved frames while the sockets are in an epoll instance. */
-void sv_event_source_count_unarmed(struct sv_wire *wire, unsigned moved);
+void sv_event_source_count_unarmed(struct sv_netdev_port *port, unsigned moved);
 /* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */
-void sv_event_source_pause(struct sv_wire *wire);
-void sv_event_source_resume(struct sv_wire *wire);
+void sv_event_source_pause(struct sv_netdev_port *port);
+void sv_event_source_resume(struct sv_netdev_port *port);
 /* Wakes the receive thread. */
-void sv_receive_thread_wake(struct sv_wire *wire);
+void sv_receive_thread_wake(struct sv_netdev_port *port);
 
 /* ---- link.c: called by the receive thread ---- */
 
 /* Opens the netlink socket. Returns 0 or an errno. */
-int sv_link_open(struct sv_wire *wire);
+int sv_link_open(struct sv_netdev_port *port);
 /* Handles the kernel's messages about the interface. */
-void sv_link_process(struct sv_wire *wire);
+void sv_link_process(struct sv_netdev_port *port);
 
 /* ---- receive_thread.c ---- */
 
 /* Starts the receive thread. The receivers are ready by then. */
-int sv_wire_start(struct sv_wire *wire);
+int sv_netdev_port_start(struct sv_netdev_port *port);
 /* Stops the receive thread, which then calls drain() no more. Does nothing if it was never started. */
-void sv_wire_stop(struct sv_wire *wire);
+void sv_netdev_port_stop(struct sv_netdev_port *port);
 
 /* ---- threads.c ---- */
 
@@ -215,24 +215,24 @@ void sv_thread_join(pthread_t thread);
 /* Returns false if another thread holds the mutex. */
 bool sv_mutex_trylock(pthread_mutex_t *mutex);
 
-/* ---- operations for struct sv_port_ops; device->port starts with the struct sv_wire ---- */
+/* ---- operations for struct sv_port_ops; device->port starts with the struct sv_netdev_port ---- */
 
-/* wire_port.c */
-int sv_wire_port_open(struct sv_device *device, const struct sv_wire_kind *kind);
-void sv_wire_port_close(struct sv_device *device);
-void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
-void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *counters);
-/* wire_large.c */
-bool sv_wire_transmit_large(struct sv_device *device, struct sv_qp *sender, const struct sv_large_send *send);
+/* netdev_port_ops.c */
+int sv_netdev_port_open(struct sv_device *device, const struct sv_netdev_port_kind *kind);
+void sv_netdev_port_close(struct sv_device *device);
+void sv_netdev_port_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
+void sv_netdev_port_add_counters(struct sv_device *device, struct softverbs_counters *counters);
+/* netdev_port_tso.c */
+bool sv_netdev_port_transmit_tso(struct sv_device *device, struct sv_qp *sender, const struct sv_tso_request *request);
 /* receive_poll.c */
-unsigned sv_wire_progress(struct sv_device *device);
-void sv_wire_quiesce(struct sv_device *device);
+unsigned sv_netdev_port_progress(struct sv_device *device);
+void sv_netdev_port_quiesce(struct sv_device *device);
 /* event_source.c */
-int sv_wire_arm(struct sv_device *device, struct sv_cq *cq);
-bool sv_wire_poll(struct sv_device *device, const struct sv_channel *channel);
-void sv_wire_release(struct sv_device *device, struct sv_channel *channel);
-/* wire.c */
-int sv_wire_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
-void sv_wire_rule_removed(struct sv_device *device, struct sv_flow *flow);
+int sv_netdev_port_arm(struct sv_device *device, struct sv_cq *cq);
+bool sv_netdev_port_poll(struct sv_device *device, const struct sv_channel *channel);
+void sv_netdev_port_release(struct sv_device *device, struct sv_channel *channel);
+/* netdev_port.c */
+int sv_netdev_port_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
+void sv_netdev_port_rule_removed(struct sv_device *device, struct sv_flow *flow);
 
 #endif

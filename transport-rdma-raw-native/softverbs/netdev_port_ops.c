@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations common to all ports on network interfaces: see wire.h. */
-#include "wire.h"
+/* Operations common to all ports on network interfaces: see netdev_port.h. */
+#include "netdev_port.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,51 +8,51 @@
 
 /* ---- opening and closing ---- */
 
-static int open_port(struct sv_wire *wire)
+static int open_port(struct sv_netdev_port *port)
 {
-    int error = sv_wire_open(wire);
+    int error = sv_netdev_port_open_interface(port);
     if (error != 0)
         return error;
-    wire->opened = true;
-    error = wire->kind->open(wire);
-    return error != 0 ? error : sv_wire_start(wire);
+    port->opened = true;
+    error = port->kind->open(port);
+    return error != 0 ? error : sv_netdev_port_start(port);
 }
 
-int sv_wire_port_open(struct sv_device *device, const struct sv_wire_kind *kind)
+int sv_netdev_port_open(struct sv_device *device, const struct sv_netdev_port_kind *kind)
 {
-    struct sv_wire *wire = sv_alloc_zeroed(kind->port_bytes);
-    if (wire == NULL)
+    struct sv_netdev_port *port = sv_alloc_zeroed(kind->port_bytes);
+    if (port == NULL)
         return ENOMEM;
-    wire->kind = kind;
-    wire->device = device;
-    device->port = wire;
-    int error = open_port(wire);
+    port->kind = kind;
+    port->device = device;
+    device->port = port;
+    int error = open_port(port);
     if (error != 0)
-        sv_wire_port_close(device);
+        sv_netdev_port_close(device);
     return error;
 }
 
 /* Adds the port's own counters to the device's, before the port is closed. */
-static void retire_counters(struct sv_wire *wire)
+static void keep_counters(struct sv_netdev_port *port)
 {
     struct softverbs_counters last;
     memset(&last, 0, sizeof last);
-    sv_wire_add_counters(wire->device, &last);
-    sv_counters_add(&wire->device->retired_rx, &last.received);
+    sv_netdev_port_add_counters(port->device, &last);
+    sv_queue_counters_add(&port->device->destroyed_queues_received, &last.received);
 }
 
-void sv_wire_port_close(struct sv_device *device)
+void sv_netdev_port_close(struct sv_device *device)
 {
-    struct sv_wire *wire = device->port;
-    sv_wire_stop(wire);
-    if (wire->opened) {
-        wire->kind->detach(wire);
-        retire_counters(wire);
-        wire->kind->close(wire);
+    struct sv_netdev_port *port = device->port;
+    sv_netdev_port_stop(port);
+    if (port->opened) {
+        port->kind->detach(port);
+        keep_counters(port);
+        port->kind->close(port);
     }
-    sv_wire_close(wire);
+    sv_netdev_port_close_interface(port);
     device->port = NULL;
-    free(wire);
+    free(port);
 }
 
 /* ---- sending ---- */
@@ -61,7 +61,7 @@ void sv_wire_port_close(struct sv_device *device)
  * Delivers frames that the port sends to itself, and counts them. Returns the number of frames to be sent to the
  * interface. They are in `out`, which has room for SV_BURST.
  */
-static unsigned deliver_locally(struct sv_wire *wire, struct sv_qp *sender, const struct sv_frame *frames,
+static unsigned deliver_locally(struct sv_netdev_port *port, struct sv_qp *sender, const struct sv_frame *frames,
                                 unsigned count, struct sv_frame *out)
 {
     struct softverbs_queue_counters *counters = &sender->sq.counters;
@@ -73,7 +73,7 @@ static unsigned deliver_locally(struct sv_wire *wire, struct sv_qp *sender, cons
 
     for (unsigned i = 0; i < count; i++) {
         bool multicast = frames[i].data[0] & 1;
-        if (!multicast && sv_wire_is_local_mac(wire, frames[i].data)) {
+        if (!multicast && sv_netdev_port_is_local_mac(port, frames[i].data)) {
             own[inside++] = frames[i];
             counters->frames++;
             counters->bytes += frames[i].length;
@@ -84,12 +84,12 @@ static unsigned deliver_locally(struct sv_wire *wire, struct sv_qp *sender, cons
         out[outside++] = frames[i];
     }
     if (inside > 0)
-        sv_dispatch(&wire->device->flows, sender, sender->sq.cache, counters, own, inside);
+        sv_dispatch(&port->device->flows, sender, sender->sq.cache, counters, own, inside);
     if (groups > 0) {
         struct softverbs_queue_counters copies = {0};
-        sv_dispatch(&wire->device->flows, sender, sender->sq.cache, &copies, group, groups);
+        sv_dispatch(&port->device->flows, sender, sender->sq.cache, &copies, group, groups);
         copies.no_match = 0;    /* that no queue here wanted a copy is no loss */
-        sv_counters_add(counters, &copies);
+        sv_queue_counters_add(counters, &copies);
     }
     return outside;
 }
@@ -104,14 +104,15 @@ static uint64_t *counter_of(struct softverbs_queue_counters *counters, int error
 {
     if (is_down(error))
         return &counters->port_down;
-    if (error == SV_WIRE_NO_SEND_QUEUE)
+    if (error == SV_NETDEV_PORT_NO_SEND_QUEUE)
         return &counters->unserved;
     return error == EMSGSIZE ? &counters->length_errors : &counters->wire_full;
 }
 
-SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count)
+SV_HOT void sv_netdev_port_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames,
+                                    unsigned count)
 {
-    struct sv_wire *wire = device->port;
+    struct sv_netdev_port *port = device->port;
     struct softverbs_queue_counters *counters = &sender->sq.counters;
     struct sv_frame out[SV_BURST];
     int error = 0;
@@ -120,14 +121,14 @@ SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, str
         counters->port_down += count;
         return;
     }
-    count = deliver_locally(wire, sender, frames, count, out);
+    count = deliver_locally(port, sender, frames, count, out);
     if (count == 0)
         return;
-    unsigned sent = wire->kind->send(wire, sender, out, count, &error);
+    unsigned sent = port->kind->send(port, sender, out, count, &error);
     for (unsigned i = 0; i < sent; i++)
         counters->bytes += out[i].length;
     counters->frames += sent;
-    if (wire->kind->copies_sent)
+    if (port->kind->copies_sent)
         counters->copied += sent;
     if (SV_UNLIKELY(sent < count))
         *counter_of(counters, error) += count - sent;
@@ -136,26 +137,26 @@ SV_HOT void sv_wire_transmit(struct sv_device *device, struct sv_qp *sender, str
 /* ---- counters ---- */
 
 /* Frames that no rule takes belong to the kernel and are not drops: without eBPF the ring receives them too. */
-void sv_wire_add_counters(struct sv_device *device, struct softverbs_counters *counters)
+void sv_netdev_port_add_counters(struct sv_device *device, struct softverbs_counters *counters)
 {
-    struct sv_wire *wire = device->port;
-    for (uint32_t i = 0; wire != NULL && i < wire->receiver_count; i++) {
-        struct sv_receiver *receiver = wire->receivers[i];
+    struct sv_netdev_port *port = device->port;
+    for (uint32_t i = 0; port != NULL && i < port->receiver_count; i++) {
+        struct sv_receiver *receiver = port->receivers[i];
         sv_spin_lock(&receiver->lock);
         receiver->count_drops(receiver);
         struct softverbs_queue_counters received = receiver->counters;
         sv_spin_unlock(&receiver->lock);
         received.no_match = 0;
-        sv_counters_add(&counters->received, &received);
+        sv_queue_counters_add(&counters->received, &received);
     }
-    if (wire == NULL)
+    if (port == NULL)
         return;
-    counters->received.driver_full += sv_wire_missed(wire);
-    if (wire->steering == NULL)
+    counters->received.driver_full += sv_netdev_port_missed_frames(port);
+    if (port->steering == NULL)
         return;
-    counters->received.syns_full += sv_steering_dropped_syns(wire->steering);
-    counters->received.unsolicited_full += sv_steering_dropped_unsolicited(wire->steering);
-    counters->received.length_errors += sv_steering_syns_too_long(wire->steering);
-    counters->received.unserved += sv_steering_unserved(wire->steering);
-    counters->received.gso_datagrams += sv_steering_datagrams_passed(wire->steering);
+    counters->received.syns_full += sv_steering_dropped_syns(port->steering);
+    counters->received.unsolicited_full += sv_steering_dropped_unsolicited(port->steering);
+    counters->received.length_errors += sv_steering_syns_too_long(port->steering);
+    counters->received.unserved += sv_steering_unserved(port->steering);
+    counters->received.gso_datagrams += sv_steering_datagrams_passed(port->steering);
 }

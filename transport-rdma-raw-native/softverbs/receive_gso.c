@@ -4,7 +4,7 @@
  * receive_drain_xdp.c copy the frames.
  */
 #include "gso_frame.h"
-#include "wire.h"
+#include "netdev_port.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* ---- the queue for GSO frames ---- */
 
-int sv_whole_attach(struct sv_rq *rq, struct ibv_wq *gso_wq)
+int sv_gso_wq_attach(struct sv_rq *rq, struct ibv_wq *gso_wq)
 {
     struct sv_wq *wq = (struct sv_wq *)gso_wq;
     struct sv_device *device = rq->device;
@@ -28,7 +28,7 @@ int sv_whole_attach(struct sv_rq *rq, struct ibv_wq *gso_wq)
     return 0;
 }
 
-void sv_whole_detach(struct sv_rq *rq)
+void sv_gso_wq_detach(struct sv_rq *rq)
 {
     struct sv_wq *previous = atomic_exchange(&rq->gso_wq, NULL);
     if (previous != NULL)
@@ -38,12 +38,12 @@ void sv_whole_detach(struct sv_rq *rq)
 SV_EXPORT int softverbs_receive_whole(struct ibv_qp *ibqp, struct ibv_wq *gso_wq)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
-    return qp->ind_table != NULL ? EINVAL : sv_whole_attach(&qp->rq, gso_wq);
+    return qp->ind_table != NULL ? EINVAL : sv_gso_wq_attach(&qp->rq, gso_wq);
 }
 
 SV_EXPORT int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq)
 {
-    return sv_whole_attach(&((struct sv_wq *)wq)->rq, gso_wq);
+    return sv_gso_wq_attach(&((struct sv_wq *)wq)->rq, gso_wq);
 }
 
 /* SOFTVERBS_WHOLE_FRAMES=off makes the device segment all GSO frames, for measurements. */
@@ -56,49 +56,49 @@ static bool is_switched_off(void)
 SV_EXPORT int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes)
 {
     const struct sv_device *device = sv_device_of(context);
-    const bool has_wire = device->ops != &sv_loop_ops;
-    const bool is_supported = has_wire && ((const struct sv_wire *)device->port)->delivers_whole;
+    const bool has_netdev_port = device->ops != &sv_loop_ops;
+    const bool is_supported = has_netdev_port && ((const struct sv_netdev_port *)device->port)->delivers_gso;
     *bytes = is_supported && !is_switched_off() ? SV_GSO_MAX_BYTES : 0;
     return 0;
 }
 
 /* ---- delivering ---- */
 
-static void count_stats(struct sv_flow_stats *stats, uint32_t length)
+static void count_match(struct sv_counters *counters, uint32_t length)
 {
-    atomic_fetch_add_explicit(&stats->packets, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&stats->bytes, length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counters->packets, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counters->bytes, length, memory_order_relaxed);
 }
 
 /* Returns the queue for GSO frames if exactly one rule matches the frame and accepts it, or NULL. */
 static struct sv_wq *find_gso_wq(const struct sv_verdict *verdict)
 {
     const struct sv_target *target = &verdict->target[0];
-    if (verdict->count != 1 || verdict->drop == SV_DROP_RULE || !target->whole ||
+    if (verdict->count != 1 || verdict->drop == SV_DROP_RULE || !target->accepts_gso ||
         atomic_load_explicit(&target->rq->state, memory_order_relaxed) != SV_RQ_READY)
         return NULL;
     return atomic_load_explicit(&target->rq->gso_wq, memory_order_acquire);
 }
 
-enum sv_whole_result sv_receiver_deliver_whole(struct sv_receiver *receiver, struct sv_device *device,
-                                               const struct sv_whole *whole)
+enum sv_gso_delivery sv_receiver_deliver_gso(struct sv_receiver *receiver, struct sv_device *device,
+                                             const struct sv_gso_frame *gso_frame)
 {
-    const struct sv_frame_rest rest = {.head_bytes = whole->head_bytes};
-    const struct sv_frame frame = {.data = whole->head, .length = whole->length, .rest = &rest};
+    const struct sv_frame_rest rest = {.head_bytes = gso_frame->head_bytes};
+    const struct sv_frame frame = {.data = gso_frame->head, .length = gso_frame->length, .rest = &rest};
     uint64_t generation = atomic_load_explicit(&device->flows.generation, memory_order_acquire);
-    if (whole->head_bytes < SV_WINDOW_BYTES)
-        return SV_WHOLE_REFUSED;
+    if (gso_frame->head_bytes < SV_WINDOW_BYTES)
+        return SV_GSO_REFUSED;
     sv_steer(&device->flows, NULL, &frame, receiver->cache, generation);
     const struct sv_verdict *verdict = &receiver->cache->verdict;
     struct sv_wq *gso_wq = find_gso_wq(verdict);
     if (gso_wq == NULL)
-        return SV_WHOLE_REFUSED;
-    enum sv_whole_result result = sv_rq_deliver_whole(&gso_wq->rq, whole, verdict->target[0].tag);
-    if (result != SV_WHOLE_DELIVERED)
+        return SV_GSO_REFUSED;
+    enum sv_gso_delivery result = sv_rq_deliver_gso(&gso_wq->rq, gso_frame, verdict->target[0].tag);
+    if (result != SV_GSO_DELIVERED)
         return result;
     receiver->counters.copied++;
     receiver->counters.gso_unsegmented++;
-    if (verdict->target[0].stats != NULL)
-        count_stats(verdict->target[0].stats, whole->length);
-    return SV_WHOLE_DELIVERED;
+    if (verdict->target[0].counters != NULL)
+        count_match(verdict->target[0].counters, gso_frame->length);
+    return SV_GSO_DELIVERED;
 }
