@@ -80,7 +80,7 @@ final class SocketOptions {
             }
             case 9 -> s.set(c -> c.keepAlive(value != 0));
             case 13 -> s.resetOnClose = value != 0 && bytes.getInt(4) == 0;
-            case 36 -> s.set(c -> c.mark(value));
+            case 36 -> s.set(c -> c.soMark(value));
             default -> {
                 return Answer.error(Answer.ENOPROTOOPT);
             }
@@ -159,7 +159,7 @@ final class SocketOptions {
         b.put(5, (byte) ((info.timestamps() ? 1 : 0) | (info.sack() ? 2 : 0)
                 | (info.receiveWindowShift() > 0 ? 4 : 0) | (info.ecn() ? 8 : 0)));
         b.put(6, (byte) (info.sendWindowShift() | info.receiveWindowShift() << 4));
-        b.putInt(8, (int) (info.timeoutNanos() / MICRO));
+        b.putInt(8, (int) (info.retransmissionTimeoutNanos() / MICRO));
         b.putInt(16, info.segmentBytes());
         b.putInt(20, info.peerSegmentBytes());
         b.putInt(24, segments(info.unacknowledgedBytes(), mss));

@@ -11,7 +11,7 @@ import io.rdmaraw.pcap.PcapWriter;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpHeaderCodec;
-import io.rdmaraw.tcp.stack.SegmentTap;
+import io.rdmaraw.tcp.stack.SegmentObserver;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.wire.InternetChecksum;
 
@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
  * segments that are merged on receipt (GRO), are recorded as one packet, as in captures of the kernel. Used on the
  * loop's thread only.
  */
-final class ConnectionCapture implements SegmentTap {
+final class ConnectionCapture implements SegmentObserver {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ConnectionCapture.class);
     private static final int MAX_HEADER_BYTES = 128;
     private static final long MIN_BYTES = 1024;
@@ -72,19 +72,19 @@ final class ConnectionCapture implements SegmentTap {
 
     /** Starts to capture the connection of a channel. Called on the channel's loop. */
     static ConnectionCapture begin(RdmaRawSocketChannel channel, Path file, long maxBytes) throws IOException {
-        TcpStack stack = channel.loopStack();
+        TcpStack stack = channel.tcpStack();
         if (!channel.isActive() || stack == null) {
             throw new NotYetConnectedException();
         }
         if (channel.transport() instanceof KernelTransport) {
             throw new UnsupportedOperationException("the kernel carries the connection: see tcpdump(8)");
         }
-        if (stack.isTapped()) {
+        if (stack.isObserved()) {
             throw new IllegalStateException("another connection of this loop is being captured; wait for its end");
         }
         ConnectionCapture capture =
                 new ConnectionCapture(stack, channel.localAddress(), channel.remoteAddress(), file, maxBytes);
-        stack.tap(capture);
+        stack.observeSegments(capture);
         channel.closeFuture().addListener(closed -> capture.scheduleEnd(channel.eventLoop()));
         return capture;
     }
@@ -102,7 +102,7 @@ final class ConnectionCapture implements SegmentTap {
     }
 
     @Override
-    public void segment(Segment segment) {
+    public void onSegment(Segment segment) {
         if (isOfConnection(segment) && segment.payloadLength() <= TcpConfig.MAX_SEGMENTATION_BYTES) {
             try {
                 write(segment);
@@ -148,7 +148,7 @@ final class ConnectionCapture implements SegmentTap {
             return;
         }
         ended = true;
-        stack.tap(null);
+        stack.observeSegments(null);
         packet.release();
         try {
             file.close();

@@ -51,7 +51,7 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
 
     @Override
     void countDropped() {
-        counters.droppedBufferFull++;
+        counters.droppedNotRead++;
     }
 
     @Override

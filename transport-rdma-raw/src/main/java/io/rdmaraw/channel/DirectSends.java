@@ -35,7 +35,7 @@ final class DirectSends {
     private boolean flushing;
     /** Bit mask of frames in the burst that their writer had already released. */
     private long releasedMask;
-    private boolean pendingPromises;
+    private boolean hasPendingPromises;
     private boolean allInSlots = true;
 
     boolean isEmpty() {
@@ -67,7 +67,7 @@ final class DirectSends {
             promises[index] = promise;
         }
         if (!promise.isVoid()) {
-            pendingPromises = true;
+            hasPendingPromises = true;
         }
         size = index + 1;
         pendingBytes += frame.readableBytes();
@@ -118,7 +118,7 @@ final class DirectSends {
         int from = next;
         int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
         releasedMask = 0;
-        if (allInSlots && !pendingPromises) {
+        if (allInSlots && !hasPendingPromises) {
             // Without listeners, no frame is added until all are sent. Then reset() sets pendingBytes to 0.
             next += queue.offerSlots(slotIndices, next, end);
             return;
@@ -153,7 +153,7 @@ final class DirectSends {
 
     private void complete(int from, int end, long refused, FrameQueue queue) {
         long releasedEarly = releasedMask;
-        if (!pendingPromises && refused == 0 && releasedEarly == 0) {
+        if (!hasPendingPromises && refused == 0 && releasedEarly == 0) {
             return;
         }
         // A listener may close the channel, which replaces the arrays.
@@ -179,14 +179,14 @@ final class DirectSends {
     }
 
     private void reset() {
-        if (pendingPromises) {
+        if (hasPendingPromises) {
             Arrays.fill(promises, 0, size, null);
         }
         size = 0;
         next = 0;
         flushedEnd = 0;
         pendingBytes = 0;
-        pendingPromises = false;
+        hasPendingPromises = false;
         allInSlots = true;
     }
 

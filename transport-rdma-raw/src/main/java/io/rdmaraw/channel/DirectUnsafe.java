@@ -46,7 +46,7 @@ final class DirectUnsafe implements Channel.Unsafe {
 
     private void writeFrame(ByteBuf frame, ChannelPromise promise, DeviceQueue deviceQueue) {
         if (!deviceQueue.limits().allows(frame)) {
-            IllegalArgumentException refusal = deviceQueue.limits().refusal(frame);
+            IllegalArgumentException refusal = deviceQueue.limits().refusalException(frame);
             frame.release();
             promise.tryFailure(refusal);
         } else if (sends.hasRoom(1, channel.config().getWriteBufferHighWaterMark())) {
@@ -60,7 +60,8 @@ final class DirectUnsafe implements Channel.Unsafe {
     private void writeBurst(FrameBurst burst, ChannelPromise promise, DeviceQueue deviceQueue) {
         IllegalArgumentException refusal = null;
         for (int i = 0; i < burst.size() && refusal == null; i++) {
-            refusal = deviceQueue.limits().allows(burst.frame(i)) ? null : deviceQueue.limits().refusal(burst.frame(i));
+            refusal = deviceQueue.limits().allows(burst.frame(i)) ? null
+                    : deviceQueue.limits().refusalException(burst.frame(i));
         }
         if (refusal != null) {
             burst.release();
@@ -133,7 +134,7 @@ final class DirectUnsafe implements Channel.Unsafe {
     }
 
     /** Returns to direct sending if the outbound buffer is empty. Called after the buffer was written. */
-    void buffered(ChannelOutboundBuffer buffer) {
+    void outboundBufferWritten(ChannelOutboundBuffer buffer) {
         overflowing = buffer.totalPendingWriteBytes() > 0 || !buffer.isEmpty();
     }
 

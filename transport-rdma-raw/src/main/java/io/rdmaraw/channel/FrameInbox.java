@@ -41,7 +41,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
 
     @Override
     void countDropped() {
-        statistics.droppedWithoutRead++;
+        statistics.droppedNotRead++;
     }
 
     @Override
@@ -62,7 +62,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
             return from;
         }
         int next = channel.config().isFrameBursts() ? collect(burst, from, end) : fire(burst, from, end);
-        taken(next - from, burst.bytes(from, next));
+        countInBurst(next - from, burst.bytes(from, next));
         return next;
     }
 
@@ -117,7 +117,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
         int dropped = super.close();
         if (currentBurst != null) {
             dropped += currentBurst.size();
-            taken(-currentBurst.size(), (int) -currentBurst.readableBytes());
+            countInBurst(-currentBurst.size(), (int) -currentBurst.readableBytes());
             currentBurst.release();
             currentBurst = null;
         }

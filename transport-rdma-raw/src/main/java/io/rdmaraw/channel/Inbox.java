@@ -121,13 +121,14 @@ abstract class Inbox<M> {
 
     /**
      * Begins a burst, which lasts until {@link #endBurst()}. The caller fires messages itself and counts them with
-     * {@link #taken}.
+     * {@link #countInBurst}.
      */
     public final void beginBurst() {
         inBurst = true;
     }
 
-    public final void taken(int messages, int bytes) {
+    /** Adds messages that the caller has fired itself to the counters of the burst. Negative numbers remove some. */
+    public final void countInBurst(int messages, int bytes) {
         burstMessages += messages;
         burstBytes += bytes;
     }

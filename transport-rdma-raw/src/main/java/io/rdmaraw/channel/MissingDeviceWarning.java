@@ -13,26 +13,27 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class MissingDeviceWarning {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(MissingDeviceWarning.class);
 
-    private final boolean unnamed;
+    private final boolean deviceMissing;
     private final AtomicBoolean warned = new AtomicBoolean();
 
-    MissingDeviceWarning(boolean unnamed) {
-        this.unnamed = unnamed;
+    MissingDeviceWarning(boolean deviceMissing) {
+        this.deviceMissing = deviceMissing;
     }
 
-    boolean isUnnamed() {
-        return unnamed;
+    boolean isDeviceMissing() {
+        return deviceMissing;
     }
 
     /**
      * Checks the address of a bound channel. A loopback address causes no warning, because only this host can reach it
      * anyway.
      */
-    void warnIfUnnamed(InetSocketAddress local) {
-        if (unnamed && !local.getAddress().isLoopbackAddress() && warned.compareAndSet(false, true)) {
-            LOGGER.warn("a channel is bound to {}, and no device was named: it is on soft:loop, in memory, which only"
-                    + " this process reaches. Name a device with RdmaRawIoHandlerConfig.builder().device(...), such as"
-                    + " soft:xdp:eth0; use device(\"soft:loop\") to confirm memory", local);
+    void warnIfDeviceMissing(InetSocketAddress local) {
+        if (deviceMissing && !local.getAddress().isLoopbackAddress() && warned.compareAndSet(false, true)) {
+            LOGGER.warn("a channel is bound to {}, and no device was named: the channel is on the in-memory device"
+                    + " soft:loop, which only this process reaches. Name a device with"
+                    + " RdmaRawIoHandlerConfig.builder().device(...), such as soft:xdp:eth0. If the channel should be"
+                    + " in memory, set device(\"soft:loop\"): then this warning is not logged", local);
         }
     }
 }

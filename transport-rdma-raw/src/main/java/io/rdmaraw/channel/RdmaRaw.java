@@ -36,13 +36,13 @@ public final class RdmaRaw {
         }
         String system = System.getProperty("os.name");
         if (!"Linux".equals(system)) {
-            return new UnsupportedOperationException("it runs on Linux, and this is " + system
+            return new UnsupportedOperationException("the transport runs on Linux, and this is " + system
                     + ": use one of Netty's transports here");
         }
         Map<String, String> versions = TransportVersion.conflict();
         if (versions != null) {
-            return new IllegalStateException("the class path has it in several versions, " + versions
-                    + ": leave one of them, for all of io.rdmaraw");
+            return new IllegalStateException("the class path has the transport in several versions, " + versions
+                    + ": use one version for all artifacts of io.rdmaraw, and remove the others");
         }
         Throwable nettyCause = NettyVersion.unavailabilityCause();
         if (nettyCause != null) {

@@ -44,7 +44,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
 
     private final RdmaRawChannelConfig config = new RdmaRawChannelConfig(this);
     private final Receiver receiver = new Receiver();
-    private final ChannelOutboundBuffer.MessageProcessor offerBuffered = this::offerBuffered;
+    private final ChannelOutboundBuffer.MessageProcessor frameOffer = this::offerFrame;
     private final RdmaRawChannelStatistics statistics = new RdmaRawChannelStatistics();
     private final FrameInbox inbox = new FrameInbox(this, statistics);
     /**
@@ -55,8 +55,8 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private volatile RdmaRawAddress localAddress;
     private boolean waitingForRoom;
     /** Frames of the outbound buffer that belong to the current burst. */
-    private final ByteBuf[] buffered = new ByteBuf[FrameQueue.BURST_FRAMES];
-    private int bufferedOffered;
+    private final ByteBuf[] burstFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
+    private int burstSize;
 
     /** Creates an open, unregistered channel. */
     public RdmaRawChannel() {
@@ -211,7 +211,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
                     + " (expected: ByteBuf, FrameBurst)");
         }
         if (deviceQueue != null && !deviceQueue.limits().allows(frame)) {
-            throw deviceQueue.limits().refusal(frame);
+            throw deviceQueue.limits().refusalException(frame);
         }
         return copyIfShared(frame);
     }
@@ -247,18 +247,18 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             waitingForRoom = true;
             current.awaitRoom(receiver);
         }
-        directUnsafe.buffered(in);
+        directUnsafe.outboundBufferWritten(in);
     }
 
     /** Sends one burst from the outbound buffer. Returns false if the device has no room. */
     private boolean writeBurst(ChannelOutboundBuffer in, FrameQueue queue) {
-        bufferedOffered = 0;
+        burstSize = 0;
         try {
-            in.forEachFlushedMessage(offerBuffered);
+            in.forEachFlushedMessage(frameOffer);
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
-        int offered = bufferedOffered;
+        int offered = burstSize;
         if (offered == 0) {
             ByteBuf frame = (ByteBuf) in.current();
             if (frame.refCnt() == 0) {
@@ -269,22 +269,22 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
                 return queue.reclaim() > 0;
             }
             // The frame was written before the channel was bound. The limits were not known then.
-            in.remove(deviceQueue.limits().refusal(frame));
+            in.remove(deviceQueue.limits().refusalException(frame));
             return true;
         }
         long refused = queue.post();
         for (int i = 0; i < offered; i++) {
-            Object frame = buffered[i];
-            buffered[i] = null;
+            Object frame = burstFrames[i];
+            burstFrames[i] = null;
             OutboundMessages.complete(in, frame,
                     (refused >>> i & 1) == 0 ? null : SendRefusedException.of(queue.refusalErrno()));
         }
         return true;
     }
 
-    private boolean offerBuffered(Object msg) {
+    private boolean offerFrame(Object msg) {
         ByteBuf frame = (ByteBuf) msg;
-        if (bufferedOffered == FrameQueue.BURST_FRAMES || frame.refCnt() == 0 || !deviceQueue.limits().allows(frame)) {
+        if (burstSize == FrameQueue.BURST_FRAMES || frame.refCnt() == 0 || !deviceQueue.limits().allows(frame)) {
             return false;
         }
         frame.retain();
@@ -292,7 +292,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             frame.release();
             return false;
         }
-        buffered[bufferedOffered++] = frame;
+        burstFrames[burstSize++] = frame;
         return true;
     }
 

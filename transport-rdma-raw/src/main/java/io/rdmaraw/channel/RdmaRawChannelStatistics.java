@@ -26,7 +26,7 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
 
     long receivedFrames;
     long receivedBytes;
-    long droppedWithoutRead;
+    long droppedNotRead;
     long droppedAtClose;
     long droppedUnallocated;
     long copiedForAllocator;
@@ -46,7 +46,7 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
 
     /** Returns the number of frames that were dropped because reads were paused and the backlog was full. */
     public long droppedWithoutRead() {
-        return droppedWithoutRead;
+        return droppedNotRead;
     }
 
     /** Returns the number of frames that were dropped because they were in the backlog when the channel closed. */

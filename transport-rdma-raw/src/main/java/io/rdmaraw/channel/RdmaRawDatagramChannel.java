@@ -159,7 +159,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         }
         InetSocketAddress bound = endpoint.bind(local);
         localAddress = bound;
-        group.missingDeviceWarning().warnIfUnnamed(bound);
+        group.missingDeviceWarning().warnIfDeviceMissing(bound);
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {

@@ -136,7 +136,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
      * queued.
      */
     public long droppedBufferFull() {
-        return counters.droppedBufferFull;
+        return counters.droppedNotRead;
     }
 
     /** Returns the number of datagrams that were dropped because they were still queued when the channel closed. */

@@ -115,7 +115,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
         Promise<TcpStack> promise = listenerLoop.newPromise();
         Runnable make = () -> {
             try {
-                TcpStack stack = handler().tcp();
+                TcpStack stack = handler().openTcpStack();
                 stack.prepareToShare();
                 promise.setSuccess(stack);
             } catch (IOException | RuntimeException e) {

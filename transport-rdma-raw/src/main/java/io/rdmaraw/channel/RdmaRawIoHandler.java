@@ -50,42 +50,41 @@ import java.util.concurrent.locks.LockSupport;
  * {@link io.netty.channel.MultiThreadIoEventLoopGroup}.
  */
 public final class RdmaRawIoHandler implements IoHandler {
-    /** Number of rounds with frames between two calls of the NIO selector. */
-    private static final int NIO_INTERVAL = 16;
-    /** Number of rounds between two polls of kernel sockets. A poll is a system call and rarely finds data. */
-    private static final int DESCRIPTOR_INTERVAL = 64;
-    /** Number of rounds between two polls for asynchronous events, which are rare. A poll is a system call. */
-    private static final int ASYNC_EVENT_INTERVAL = 4096;
+    /** Number of turns with frames between two calls of the NIO selector. */
+    private static final int NIO_INTERVAL_TURNS = 16;
+    /** Number of turns between two polls of kernel sockets. A poll is a system call and rarely finds data. */
+    private static final int DESCRIPTOR_INTERVAL_TURNS = 64;
+    /** Number of turns between two polls for asynchronous events, which are rare. A poll is a system call. */
+    private static final int ASYNC_EVENT_INTERVAL_TURNS = 4096;
     private static final long DRAIN_INTERVAL_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
     /** A bound for a peer on the wire that sends without end: 16 turns of at most 512 frames. */
     private static final int MAX_TURNS_BEFORE_CLOSING = 16;
-
-    private final ThreadAwareExecutor executor;
-    private final RdmaRawIoHandlerConfig config;
-    private final NioLoop nio;
-    private final NioRegistrations nioRegistrations;
-    private final LoopDescriptors descriptors = new LoopDescriptors(this::deviceQueuesChanged);
-    private final LoopSleeper sleeper;
-    private final SpinPolicy spinPolicy;
     private static final Map<String, List<RdmaRawMetric>> CHANNEL_KINDS = Map.of(
             "channel", RdmaRawChannelStatistics.TABLE.metrics(),
             "datagram", RdmaRawDatagramStatistics.TABLE.metrics(),
             "host", UserspaceHostStatistics.TABLE.metrics(),
             "tcp", TcpStackStatistics.TABLE.metrics());
 
+    private final ThreadAwareExecutor executor;
+    private final RdmaRawIoHandlerConfig config;
+    private final NioLoop nio;
+    private final NioRegistrations nioRegistrations;
+    private final LoopDescriptors descriptors = new LoopDescriptors(this::watchDescriptors);
+    private final LoopSleeper sleeper;
+    private final SpinPolicy spinPolicy;
     private final FrameBurstPool burstPool = new FrameBurstPool();
     private final LoopFailures failures = new LoopFailures();
     private final LoopStatistics statistics = new LoopStatistics(failures);
     private IpContext ipContext;
-    private TcpStack tcp;
+    private TcpStack tcpStack;
     private final Set<Registration> registrations = new LinkedHashSet<>();
     private final List<DeviceQueue> deviceQueues = new ArrayList<>();
-    private final LoopIteration iteration = new LoopIteration();
+    private final LoopTurn turn = new LoopTurn();
     /** Time at which a loop that shuts down stops waiting for peers; 0 before the shutdown. */
     private long drainEndNanos;
     private boolean isClosing;
     private int nioCountdown;
-    private int asyncCountdown;
+    private int asyncEventCountdown;
     private int descriptorCountdown;
 
     private RdmaRawIoHandler(ThreadAwareExecutor executor, RdmaRawIoHandlerConfig config,
@@ -127,7 +126,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     public void initialize() {
         Thread thread = Thread.currentThread();
         burstPool.setOwner(thread);
-        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+        for (DeviceQueue deviceQueue : turn.deviceQueues()) {
             deviceQueue.frameQueue().slots().setOwner(thread);
         }
         useRegisteredMemory();
@@ -138,7 +137,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     @Override
     public int run(IoHandlerContext context) {
-        statistics.rounds++;
+        statistics.turns++;
         try {
             boolean report = context.shouldReportActiveIoTime();
             long startNanos = report ? System.nanoTime() : 0;
@@ -168,27 +167,27 @@ public final class RdmaRawIoHandler implements IoHandler {
      * had work.
      */
     private int serve(IoHandlerContext context) {
-        int served = iteration.run();
+        int served = turn.run();
         // A loop that is about to wait runs the selector while waiting. A loop under constant load never waits, so the
         // selector runs here at intervals.
         if (nio.hasHandles() && (nio.hasCancelledHandles() || served == 0 && !context.canBlock()
                 || --nioCountdown <= 0)) {
-            nioCountdown = NIO_INTERVAL;
+            nioCountdown = NIO_INTERVAL_TURNS;
             served += nio.runNow(context);
         }
         if (!descriptors.isEmpty() && --descriptorCountdown <= 0) {
-            descriptorCountdown = DESCRIPTOR_INTERVAL;
+            descriptorCountdown = DESCRIPTOR_INTERVAL_TURNS;
             served += descriptors.poll();
         }
-        if (--asyncCountdown <= 0) {
-            asyncCountdown = ASYNC_EVENT_INTERVAL;
+        if (--asyncEventCountdown <= 0) {
+            asyncEventCountdown = ASYNC_EVENT_INTERVAL_TURNS;
             dispatchAsyncEvents();
         }
         return served;
     }
 
     private void dispatchAsyncEvents() {
-        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+        for (DeviceQueue deviceQueue : turn.deviceQueues()) {
             deviceQueue.device().dispatchAsyncEvents();
         }
     }
@@ -203,23 +202,23 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (received > 0 || sleeper.isWoken() || !context.canBlock()) {
             sleeper.clearWoken();
         } else {
-            for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+            for (DeviceQueue deviceQueue : turn.deviceQueues()) {
                 deviceQueue.arm();
             }
             // Frames that were received before the queues were armed raise no event.
-            received = iteration.receive();
-            if (received == 0 && !iteration.isNeeded()) {
+            received = turn.receive();
+            if (received == 0 && !turn.hasPendingDelivery()) {
                 sleep(context);
             }
         }
-        return received > 0 || iteration.isNeeded() ? iteration.run(received) : 0;
+        return received > 0 || turn.hasPendingDelivery() ? turn.run(received) : 0;
     }
 
     private void sleep(IoHandlerContext context) {
         long startNanos = System.nanoTime();
         statistics.sleepStarted(startNanos);
         try {
-            sleeper.sleep(context, startNanos, iteration.nextDeadlineNanos());
+            sleeper.sleep(context, startNanos, turn.nextDeadlineNanos());
         } finally {
             statistics.sleepEnded();
         }
@@ -235,24 +234,24 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void pollCompletionEvents() {
-        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+        for (DeviceQueue deviceQueue : turn.deviceQueues()) {
             deviceQueue.pollCompletionEvent();
         }
     }
 
     private int spin(IoHandlerContext context) {
-        if (config.spinNanos() == 0 || iteration.deviceQueues().length == 0 || !spinPolicy.shouldSpin()) {
+        if (config.spinNanos() == 0 || turn.deviceQueues().length == 0 || !spinPolicy.shouldSpin()) {
             return 0;
         }
         long startNanos = System.nanoTime();
         // Last time that was read. The statistics use it, so that no extra clock read delays a received frame.
         long nowNanos = startNanos;
-        long deadlineNanos = iteration.nextDeadlineNanos();
+        long deadlineNanos = turn.nextDeadlineNanos();
         int received;
         do {
             Thread.onSpinWait();
-            received = iteration.receive();
-        } while (received == 0 && !iteration.isNeeded() && !sleeper.isWoken() && context.canBlock()
+            received = turn.receive();
+        } while (received == 0 && !turn.hasPendingDelivery() && !sleeper.isWoken() && context.canBlock()
                 && (nowNanos = System.nanoTime()) - startNanos < config.spinNanos() && nowNanos < deadlineNanos);
         if (received > 0 || nowNanos - startNanos >= config.spinNanos()) {
             spinPolicy.spinEnded(received > 0, nowNanos - startNanos);
@@ -308,12 +307,12 @@ public final class RdmaRawIoHandler implements IoHandler {
      *
      * @throws IOException if the device cannot be opened or does not support raw packets
      */
-    TcpStack tcp() throws IOException {
-        if (tcp == null) {
-            tcp = TcpStackFactory.open(this, executor);
-            iteration.tcp(tcp);
+    TcpStack openTcpStack() throws IOException {
+        if (tcpStack == null) {
+            tcpStack = TcpStackFactory.open(this, executor);
+            turn.setTcpStack(tcpStack);
         }
-        return tcp;
+        return tcpStack;
     }
 
     /** Returns the pool of frame bursts for the channels of this loop. */
@@ -337,7 +336,7 @@ public final class RdmaRawIoHandler implements IoHandler {
      *         {@link VerbsException}
      */
     DeviceQueue deviceQueue(String deviceName, int portNumber) throws SocketException {
-        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+        for (DeviceQueue deviceQueue : turn.deviceQueues()) {
             if (deviceQueue.portNumber() == portNumber && deviceQueue.device().name().equals(deviceName)) {
                 return deviceQueue;
             }
@@ -375,11 +374,11 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void closeRemovedQueue(DeviceQueue deviceQueue) {
-        if (tcp != null && tcp.deviceQueue() == deviceQueue) {
+        if (tcpStack != null && tcpStack.deviceQueue() == deviceQueue) {
             // Connections of recently closed channels end here too. The next use opens a new stack.
-            tcp.close();
-            tcp = null;
-            iteration.tcp(null);
+            tcpStack.close();
+            tcpStack = null;
+            turn.setTcpStack(null);
         }
         deviceQueues.remove(deviceQueue);
         statistics.remove(deviceQueue.statistics());
@@ -394,7 +393,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     private void deviceQueuesChanged() {
-        iteration.deviceQueues(deviceQueues.toArray(DeviceQueue[]::new));
+        turn.setDeviceQueues(deviceQueues.toArray(DeviceQueue[]::new));
         useRegisteredMemory();
         watchDescriptors();
     }
@@ -427,7 +426,7 @@ public final class RdmaRawIoHandler implements IoHandler {
      */
     private void receiveBeforeClosing() {
         try {
-            for (int turns = 0; turns < MAX_TURNS_BEFORE_CLOSING && iteration.run() > 0; turns++) {
+            for (int turns = 0; turns < MAX_TURNS_BEFORE_CLOSING && turn.run() > 0; turns++) {
                 continue;
             }
         } catch (Throwable e) {
@@ -447,10 +446,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (drainEndNanos == 0) {
             drainEndNanos = System.nanoTime() + config.drainTimeoutNanos();
         }
-        while (tcp != null && tcp.hasUndeliveredOrphans() && System.nanoTime() - drainEndNanos < 0) {
+        while (tcpStack != null && tcpStack.hasUndeliveredOrphans() && System.nanoTime() - drainEndNanos < 0) {
             int served = 0;
             try {
-                served = iteration.run();
+                served = turn.run();
                 tasks.run();
             } catch (Throwable e) {
                 failures.add(e);
@@ -467,10 +466,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         // channel, the channel would never be closed and would retain its received frames. drain() closes such
         // channels.
         drain(() -> { });
-        if (tcp != null) {
-            tcp.close();
+        if (tcpStack != null) {
+            tcpStack.close();
         }
-        for (DeviceQueue deviceQueue : iteration.deviceQueues()) {
+        for (DeviceQueue deviceQueue : turn.deviceQueues()) {
             statistics.remove(deviceQueue.statistics());
             closeAndRecordFailure(deviceQueue);
         }

@@ -275,7 +275,7 @@ public final class RdmaRawIoHandlerConfig {
     /** Returns the settings that identify a group in a log. */
     @Override
     public String toString() {
-        return "RdmaRawIoHandlerConfig(device " + device + (missingDeviceWarning.isUnnamed() ? " by default" : "")
+        return "RdmaRawIoHandlerConfig(device " + device + (missingDeviceWarning.isDeviceMissing() ? " by default" : "")
                 + (userspaceHost == null ? "" : ", host of its own " + userspaceHost.addresses().stream()
                         .map(own -> own.address() + "/" + own.prefixLength()).toList())
                 + ", spin " + spinNanos / 1000.0 + " us, queues " + receiveQueueDepth() + '/' + sendQueueDepth()

@@ -236,7 +236,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler handler) throws IOException {
         // If bind is called directly after the registration, only this loop serves the port until the others are ready.
-        stacks = List.of(handler.tcp());
+        stacks = List.of(handler.openTcpStack());
         EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
         if (!LoopGroups.isRdmaRaw(group) || config.isReusePort()) {
             return null;
@@ -347,7 +347,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
         localAddress = listen(requireResolved(address));
         if (listensByDevice) {
-            ioHandler().config().missingDeviceWarning().warnIfUnnamed(localAddress);
+            ioHandler().config().missingDeviceWarning().warnIfDeviceMissing(localAddress);
         }
     }
 
@@ -364,15 +364,15 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         Takeover takeover = ioHandler().config().takeoverOrNull();
         String device = ioHandler().config().device();
         InetSocketAddress wanted = address;
-        int claimedFd = -1;
+        int predecessorFd = -1;
         if (takeover != null) {
             TakeoverPort.requireSharable(device, network, config.isReusePort());
-            claimedFd = takeover.claim(device, address);
+            predecessorFd = takeover.duplicateSocketOf(device, address);
         }
         if (network.isKernelServed()) {
-            kernelListener = claimedFd < 0
+            kernelListener = predecessorFd < 0
                     ? new KernelListener(kernelServer, address, network.linkIndex())
-                    : adoptKernelSocket(takeover, claimedFd, address.getPort());
+                    : adoptKernelSocket(takeover, predecessorFd, address.getPort());
             wanted = new InetSocketAddress(address.getAddress(), kernelListener.port());
         }
         try {
@@ -382,7 +382,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
             requireSilentKernelSocket();
             if (takeover != null) {
-                takeoverPort = takeover.offer(new TakeoverServer(), device, port, claimedFd >= 0);
+                takeoverPort = takeover.offer(new TakeoverServer(), device, port, predecessorFd >= 0);
             }
         } catch (IOException | RuntimeException e) {
             stopListening();

@@ -70,7 +70,7 @@ public final class RdmaRawServerSocketChannelConfig
         listener.deferAccept(deferAcceptSeconds);
         listener.maxSegment(maxSegmentBytes);
         listener.receiveBuffer(receiveBufferBytes);
-        listener.mark(mark);
+        listener.soMark(mark);
     }
 
     int mark() {

@@ -63,7 +63,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private final Listener connectionListener = new Listener();
     /** The connection, from connect or accept on. Kept after the channel is closed. */
     private volatile StreamTransport transport;
-    private volatile TcpStack loopStack;
+    private volatile TcpStack tcpStack;
     private volatile boolean established;
     private volatile boolean outputShutdown;
     private volatile InetSocketAddress localAddress;
@@ -222,13 +222,13 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (parent() == null || hasJoinedLoop || transport.loop() == eventLoop()) {
             return null;
         }
-        loopStack = handler.tcp();
+        tcpStack = handler.openTcpStack();
         Promise<Void> arrived = eventLoop().newPromise();
         Future<?> timeout = eventLoop().schedule(() -> arrived.trySuccess(null), ARRIVAL_TIMEOUT_MILLIS,
                 TimeUnit.MILLISECONDS);
         arrived.addListener(done -> timeout.cancel(false));
         arrival = arrived;
-        transport.attach(connectionListener, loopStack);
+        transport.attach(connectionListener, tcpStack);
         return arrived;
     }
 
@@ -247,8 +247,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         hasJoinedLoop = true;
         if (transport != null) {
             if (arrival == null) {
-                loopStack = handler.tcp();
-                transport.attach(connectionListener, loopStack);
+                tcpStack = handler.openTcpStack();
+                transport.attach(connectionListener, tcpStack);
             }
             arrival = null;
             if (parent() != null) {
@@ -262,7 +262,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (capture != null && isOpen()) {
             capture.end();
         }
-        loopStack = null;
+        tcpStack = null;
         ((StreamUnsafe) unsafe()).connector.leaveLoop();
         if (transport != null) {
             transport.detach();
@@ -270,8 +270,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Returns the TCP stack of the channel's loop; null while the channel is on no loop. */
-    TcpStack loopStack() {
-        return loopStack;
+    TcpStack tcpStack() {
+        return tcpStack;
     }
 
     // ---- connecting ----
@@ -280,7 +280,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     protected void doBind(SocketAddress address) throws IOException {
         requireUnbound();
         InetSocketAddress local = requireResolved(address);
-        reservedPort = requireIoHandler().tcp().opener().reserve(local);
+        reservedPort = requireIoHandler().openTcpStack().opener().reserve(local);
         requestedLocal = new InetSocketAddress(local.getAddress(), reservedPort.port());
         localAddress = requestedLocal;
     }
@@ -299,26 +299,26 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     private void startConnecting(InetSocketAddress remote, SocketAddress localOrNull) throws IOException {
-        loopStack = requireIoHandler().tcp();
+        tcpStack = requireIoHandler().openTcpStack();
         if (localOrNull != null) {
             requireUnbound();
             requestedLocal = requireResolved(localOrNull);
-            loopStack.opener().checkLocal(requestedLocal);
+            tcpStack.opener().checkLocal(requestedLocal);
             localAddress = requestedLocal;
         }
         releaseReservedPort();
         int mark = config.mark();
         if (!ioHandler().config().connectsByDevice(remote)
-                || loopStack.opener().isForKernel(requestedLocal, remote, mark)) {
+                || tcpStack.opener().isForKernel(requestedLocal, remote, mark)) {
             rejectMark(mark, remote);
-            KernelTransport opening = newKernelTransport(loopStack.counters());
+            KernelTransport opening = newKernelTransport(tcpStack.counters());
             transport = opening;
             if (config.isTcpFastOpenConnect()) {
                 flushEarlyData();
             }
             opening.connect(requestedLocal, remote);
         } else {
-            TcpTransport opening = loopStack.opener().connect(requestedLocal, remote, mark, connectionListener);
+            TcpTransport opening = tcpStack.opener().connect(requestedLocal, remote, mark, connectionListener);
             transport = opening;
             // Cleared, because the requested address may have port 0. The actual port is read from the transport.
             localAddress = null;
@@ -605,8 +605,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
 
         @Override
-        public TcpStack loopStack() {
-            return loopStack;
+        public TcpStack tcpStack() {
+            return tcpStack;
         }
 
         @Override
@@ -615,8 +615,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
 
         @Override
-        public boolean coalescesFlushes() {
-            return config.coalescesFlushes();
+        public boolean sharesFlushes() {
+            return config.sharesFlushes();
         }
 
         @Override

@@ -212,7 +212,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return mark;
     }
 
-    boolean coalescesFlushes() {
+    boolean sharesFlushes() {
         return sharedFlushes;
     }
 
@@ -231,7 +231,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private void setMark(int value) {
         mark = value;
-        channel.settingChanged(connection -> ((TcpTransport) connection.attachment()).mark(mark));
+        channel.settingChanged(connection -> ((TcpTransport) connection.attachment()).soMark(mark));
     }
 
     private void setKeepIdle(int seconds) {

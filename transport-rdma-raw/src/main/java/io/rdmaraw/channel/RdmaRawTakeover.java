@@ -3,7 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.UnstableApi;
 import io.rdmaraw.takeover.Takeover;
-import io.rdmaraw.takeover.TakeoverEvents;
+import io.rdmaraw.takeover.TakeoverListener;
 
 import java.io.IOException;
 import java.nio.file.Path;
@@ -92,7 +92,7 @@ public final class RdmaRawTakeover implements AutoCloseable {
      * @throws IllegalStateException if this method was called before
      */
     public void begin(Listener listener) throws IOException {
-        takeover.begin(new Events(listener));
+        takeover.begin(new ForwardingListener(listener));
     }
 
     /**
@@ -124,7 +124,7 @@ public final class RdmaRawTakeover implements AutoCloseable {
     }
 
     /** Forwards the events of a takeover to the user's listener. */
-    private record Events(Listener listener) implements TakeoverEvents {
+    private record ForwardingListener(Listener listener) implements TakeoverListener {
         @Override
         public void handedOver(long successorPid) {
             listener.handedOver(successorPid);

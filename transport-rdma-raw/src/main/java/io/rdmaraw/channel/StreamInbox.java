@@ -146,7 +146,7 @@ final class StreamInbox {
         // by the user still limits each message.
         boolean adaptiveSize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
         boolean copiesPayload = channel.config().copiesReceived() && transport.receivesIntoSlots();
-        TcpStackStatistics counters = channel.loopStack().counters();
+        TcpStackStatistics counters = channel.tcpStack().counters();
         do {
             ByteBuf piece;
             if (copiesPayload) {

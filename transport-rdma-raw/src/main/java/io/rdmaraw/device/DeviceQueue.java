@@ -332,7 +332,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             dispatcher.deliver();
             // Only an empty poll ends the loop: a burst may consist of error completions only.
             long emptyBefore = frameQueue.counters().emptyReceivePolls;
-            int rounds = 0;
+            int bursts = 0;
             do {
                 int received = dispatcher.receive(frameQueue);
                 if (received > 0) {
@@ -340,7 +340,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
                     dispatcher.deliver();
                 }
                 frameQueue.reclaim();
-            } while (frameQueue.counters().emptyReceivePolls == emptyBefore && ++rounds < MAX_DRAIN_BURSTS);
+            } while (frameQueue.counters().emptyReceivePolls == emptyBefore && ++bursts < MAX_DRAIN_BURSTS);
         } finally {
             dispatching = wasDispatching;
         }

@@ -90,7 +90,7 @@ final class DropLog {
 
     private void poll(RdmaRawMetered source, long nowNanos) {
         for (RdmaRawMetric metric : source.metrics()) {
-            String remedy = DropHints.of(metric.name());
+            String remedy = DropRemedies.of(metric.name());
             if (remedy == null) {
                 continue;
             }

@@ -53,7 +53,7 @@ public final class FrameLimits {
         return frame.getUnsignedShort(frame.readerIndex() + ETHERTYPE_OFFSET);
     }
 
-    public IllegalArgumentException refusal(ByteBuf frame) {
+    public IllegalArgumentException refusalException(ByteBuf frame) {
         int lengthBytes = frame.readableBytes();
         if (lengthBytes < EthernetHeader.LENGTH_BYTES) {
             return new IllegalArgumentException("a frame of " + lengthBytes

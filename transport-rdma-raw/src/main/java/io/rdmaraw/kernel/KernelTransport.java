@@ -120,7 +120,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
 
     private void fail(Throwable cause) {
         // Netty's exception has the peer's address in its message, and the socket channel adds it too.
-        failure = cause.getCause() instanceof IOException original ? original : StreamErrors.of(cause);
+        failure = cause.getCause() instanceof IOException original ? original : StreamErrors.toIOException(cause);
     }
 
     private void close() {
@@ -159,7 +159,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        failure = StreamErrors.of(cause);
+        failure = StreamErrors.toIOException(cause);
         close();
     }
 
@@ -356,7 +356,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
                 socket.flush();
             }
         } catch (Exception e) {
-            throw StreamErrors.of(e);
+            throw StreamErrors.toIOException(e);
         } finally {
             writing = false;
         }

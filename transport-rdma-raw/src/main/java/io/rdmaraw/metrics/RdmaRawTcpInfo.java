@@ -10,17 +10,19 @@ import io.netty.util.internal.UnstableApi;
  * @param congestionControl          name of the congestion control
  * @param recovering                 whether loss recovery is in progress
  * @param smoothedRttNanos           smoothed round-trip time, or 0 if unknown
- * @param minimumRttNanos            minimum round-trip time of the last minutes, or 0 if unknown
+ * @param minimumRttNanos            minimum round-trip time of the last five minutes, or 0 if unknown
  * @param retransmissionTimeoutNanos retransmission timeout without backoff
  * @param congestionWindowBytes      congestion window
  * @param sendWindowBytes            window advertised by the peer
  * @param receiveWindowBytes         window advertised to the peer
- * @param segmentBytes               payload of a full segment
+ * @param segmentBytes               payload of a full-sized segment sent
  * @param pathMtuBytes               path MTU in use
  * @param unacknowledgedBytes        bytes sent but not acknowledged
  * @param unsentBytes                bytes written but not sent
- * @param bytesAcked                 bytes acknowledged since the connection was established
- * @param bytesReceived              bytes received in order since the connection was established
+ * @param bytesAcked                 payload bytes that the peer has acknowledged so far. An acknowledged FIN counts as
+ *                                   one byte, the SYN does not
+ * @param bytesReceived              payload bytes received in order so far, including those that the application has
+ *                                   not read
  * @param segmentsIn                 segments received
  * @param segmentsOut                segments sent
  * @param retransmittedSegments      segments retransmitted
@@ -30,37 +32,37 @@ import io.netty.util.internal.UnstableApi;
  * @param timerNanos                 time until the timer expires
  * @param timestamps                 whether both ends use timestamps (RFC 7323)
  * @param sack                       whether both ends use selective acknowledgements (RFC 2018)
- * @param ecn                        whether congestion marks are echoed (RFC 3168)
+ * @param ecn                        whether ECN was negotiated (RFC 3168, RFC 9768), so that received congestion marks
+ *                                   are reported to the peer
  * @param sendWindowShift            scale of the window advertised by the peer
  * @param receiveWindowShift         scale of the window advertised to the peer
- * @param rttVariationNanos          mean deviation of the round-trip time
+ * @param rttVariationNanos          variation of the round-trip time (RTTVAR of RFC 6298)
  * @param receiveRttNanos            round-trip time as measured by the receiver, or 0 if unknown
  * @param backoff                    number of doublings of the current retransmission timeout
  * @param unansweredTimeouts         number of timeouts since the last acknowledgement from the peer
  * @param slowStartThresholdBytes    slow start threshold; 2^31 - 1 before the first loss
- * @param peerSegmentBytes           largest segment received from the peer
- * @param receiveBufferBytes         limit to which the receive window grows while the application reads fast
- *                                   enough
+ * @param peerSegmentBytes           payload of a full-sized segment of the peer, as estimated from those received
+ * @param receiveBufferBytes         present size of the receive buffer, the upper limit of the receive window
  * @param inFlightBytes              unacknowledged bytes that are assumed to be in the network
  * @param lostBytes                  unacknowledged bytes that are assumed lost and not retransmitted yet
  * @param sackedBytes                unacknowledged bytes that the peer has reported as received (SACK)
- * @param unreadBytes                received bytes that the application has not read
+ * @param unreadBytes                bytes received in order that the application has not read
  * @param outOfOrderBytes            received bytes that wait for missing earlier ones
- * @param sinceLastSentNanos         time since data was last sent
- * @param sinceLastReceivedNanos     time since a segment was last received
+ * @param sinceLastSentNanos         time since data, a SYN or a FIN was last sent
+ * @param sinceLastReceivedNanos     time since the last valid segment was received
  * @param bytesSent                  payload bytes sent, including retransmissions
  * @param retransmittedBytes         payload bytes retransmitted
- * @param deliveredBytes             bytes acknowledged or reported as received (SACK)
+ * @param deliveredBytes             {@code bytesAcked}, and the bytes that the peer has reported as received (SACK)
  * @param deliveredMarkedBytes       the part of {@code deliveredBytes} that was acknowledged with congestion
  *                                   marks
  * @param duplicatesReported         segments that the peer reported to have received twice (D-SACK)
- * @param reorderings                number of times the network delivered segments out of order
+ * @param reorderings                segments that arrived at the peer after a segment sent later
  * @param busyNanos                  total time during which data was queued or in flight
  * @param windowLimitedNanos         the part of {@code busyNanos} during which only the peer's window limited
  *                                   sending
  * @param sendBufferLimitedNanos     the part of {@code busyNanos} during which all buffered data was sent while
  *                                   more was written than the send buffer holds
- * @param receivedDscp               DSCP of the last data received
+ * @param receivedDscp               DSCP of the last data segment received
  * @param pacingRate                 pacing rate in payload bytes per second, or 0 if sending is not paced
  * @param deliveryRate               last measured delivery rate in bytes per second, or 0 if the congestion
  *                                   control measures none

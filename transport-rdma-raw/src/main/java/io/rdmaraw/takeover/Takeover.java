@@ -39,7 +39,7 @@ public final class Takeover implements AutoCloseable {
     private final long fastOpenKeyLow;
     private final CompletableFuture<Void> serving = new CompletableFuture<>();
     private volatile TakeoverPredecessor predecessor;
-    private TakeoverSuccessors successors;
+    private SuccessorAcceptor acceptor;
     /** Whether {@link #begin} was called. Set under the lock of {@link #ports}. */
     private volatile boolean begun;
 
@@ -61,7 +61,7 @@ public final class Takeover implements AutoCloseable {
      *         hands them over to another process, or has taken them over from one that still runs
      */
     public static Takeover open(Path path) throws IOException {
-        TakeoverListener.requireSocketOrAbsent(path);
+        TakeoverSocket.requireSocketOrAbsent(path);
         return new Takeover(path);
     }
 
@@ -75,11 +75,11 @@ public final class Takeover implements AutoCloseable {
      * process's ports to the next process. Returns when this process opens the connections. Must not be called on an
      * event loop.
      *
-     * @param events notified about the next process
+     * @param listener notified about the next process
      * @throws IOException if the predecessor continues to serve, or if there is none and the socket cannot be created;
      *         this process should then end. After a takeover a missing socket is no error: creating it is retried
      */
-    public synchronized void begin(TakeoverEvents events) throws IOException {
+    public synchronized void begin(TakeoverListener listener) throws IOException {
         synchronized (ports) {
             if (begun) {
                 throw new IllegalStateException("the takeover has begun already");
@@ -91,7 +91,7 @@ public final class Takeover implements AutoCloseable {
             takeOver();
         }
         serving.complete(null);
-        successors = new TakeoverSuccessors(this, path, events, takesOver);
+        acceptor = new SuccessorAcceptor(this, path, listener, takesOver);
     }
 
     private void takeOver() throws IOException {
@@ -112,7 +112,7 @@ public final class Takeover implements AutoCloseable {
         predecessor = null;
     }
 
-    /** Checks whether the predecessor has ended. The thread of {@link TakeoverSuccessors} calls this periodically. */
+    /** Checks whether the predecessor has ended. The thread of {@link SuccessorAcceptor} calls this periodically. */
     synchronized void checkPredecessor() {
         if (predecessor != null && predecessor.hasEnded(0)) {
             LOGGER.info("process {} has ended; this process has taken over its ports", predecessor.pid());
@@ -165,9 +165,9 @@ public final class Takeover implements AutoCloseable {
      *
      * @return -1 if the predecessor does not offer the port
      */
-    public int claim(String device, InetSocketAddress local) throws IOException {
+    public int duplicateSocketOf(String device, InetSocketAddress local) throws IOException {
         TakeoverPredecessor before = predecessor;
-        return before == null || begun ? -1 : before.claim(
+        return before == null || begun ? -1 : before.duplicateSocketOf(
                 new TakeoverMessage.Port(device, IpAddress.of(local.getAddress()), local.getPort()));
     }
 
@@ -179,20 +179,20 @@ public final class Takeover implements AutoCloseable {
     /**
      * Offers a port to the next process until the port is withdrawn.
      *
-     * @param device  name of the port's device
-     * @param claimed whether the predecessor offers the port
-     * @throws BindException if the takeover has begun without a claimed port: both processes would open its connections
+     * @param device               name of the port's device
+     * @param offeredByPredecessor whether the predecessor offers the port
+     * @throws BindException if the takeover has begun without such a port: both processes would open its connections
      */
-    public TakeoverPort offer(TakeoverPort.Server server, String device, ListeningPort port, boolean claimed)
-            throws BindException {
+    public TakeoverPort offer(TakeoverPort.Server server, String device, ListeningPort port,
+            boolean offeredByPredecessor) throws BindException {
         TakeoverPort offered = new TakeoverPort(this, server, device, port);
-        add(offered, claimed);
+        add(offered, offeredByPredecessor);
         return offered;
     }
 
-    void add(TakeoverPort port, boolean claimed) throws BindException {
+    void add(TakeoverPort port, boolean offeredByPredecessor) throws BindException {
         synchronized (ports) {
-            if (claimed && begun) {
+            if (offeredByPredecessor && begun) {
                 throw new BindException("port " + port.description().number() + " was bound while begin() was called, "
                         + "and is not taken over: wait for bind() before begin()");
             }
@@ -227,10 +227,10 @@ public final class Takeover implements AutoCloseable {
     /** Stops offering ports. Call this last, after the event loops have ended: the successor then answers alone. */
     @Override
     public void close() {
-        TakeoverSuccessors ending;
+        SuccessorAcceptor ending;
         synchronized (this) {
-            ending = successors;
-            successors = null;
+            ending = acceptor;
+            acceptor = null;
         }
         if (ending != null) {
             ending.close();

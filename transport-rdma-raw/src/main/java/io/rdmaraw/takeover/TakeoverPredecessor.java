@@ -23,8 +23,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * The successor's side of a takeover: the connection to the process that still serves the ports. {@link #find}
- * receives its offer. Servers {@link #claim} the kernel's sockets while they bind. {@link #takeOver} takes over the
- * ports.
+ * receives its offer. Servers {@linkplain #duplicateSocketOf duplicate} the kernel's sockets while they bind.
+ * {@link #takeOver} takes over the ports.
  */
 final class TakeoverPredecessor {
     private static final InternalLogger LOGGER = Takeover.LOGGER;
@@ -41,7 +41,7 @@ final class TakeoverPredecessor {
     private final TakeoverConnection connection;
     private final PortHandover handover;
     private final TakeoverMessage.Offer offer;
-    /** The kernel's sockets, in the order of the offer. Guarded by the list: servers claim them on their loops. */
+    /** The kernel's sockets, in the order of the offer. Guarded by the list: servers duplicate them on their loops. */
     private final List<Integer> descriptors;
     /** The ports that this process has bound, by their places in the offer. */
     private final Map<Integer, TakeoverPort> takenPorts = new HashMap<>();
@@ -129,7 +129,7 @@ final class TakeoverPredecessor {
     }
 
     /** Duplicates the descriptor of the kernel's socket on a port; the caller closes it. -1 if it is not offered. */
-    int claim(TakeoverMessage.Port port) throws IOException {
+    int duplicateSocketOf(TakeoverMessage.Port port) throws IOException {
         int portIndex = offer.ports().indexOf(port);
         synchronized (descriptors) {
             if (portIndex < 0 || descriptors.isEmpty()) {

@@ -17,7 +17,7 @@ public enum CloseReason {
     /** The peer sent data after {@link TcpConnection#close()}; it was answered with RST, as on Linux. */
     DATA_AFTER_CLOSE,
     /** A handler released a buffer after writing it, so its bytes cannot be sent. */
-    DATA_RELEASED,
-    /** The link was removed, so nothing can be sent or received. */
-    LINK_GONE
+    WRITTEN_BUFFER_RELEASED,
+    /** The device was removed, so nothing can be sent or received. */
+    DEVICE_REMOVED
 }

@@ -30,7 +30,7 @@ final class ConnectionExtras {
      */
     int notSentLowWaterBytes;
     /** Mark for policy routing (SO_MARK). */
-    int mark;
+    int soMark;
     /** The user has shut down the input but has not closed the connection. */
     boolean inputShutdown;
     /** The unsent bytes have reached the limit, and the user waits for the notification. */

@@ -195,7 +195,7 @@ final class Ecn {
 
     /** Reduces the congestion window as for a loss. At most once per window of data (section 6.1.2). */
     static void reduce(TcpConnection c, long now) {
-        c.ssthresh = c.congestion.onMarked(c, c.sndNxt - c.sndUna, now);
+        c.ssthresh = c.congestion.onEcnMark(c, c.sndNxt - c.sndUna, now);
         c.cwnd = Math.min(c.cwnd, c.ssthresh);
         c.engine.counters.ecnReductions++;
         onReduction(c);

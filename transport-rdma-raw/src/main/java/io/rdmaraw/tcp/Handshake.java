@@ -197,7 +197,7 @@ final class Handshake {
         if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt + c.fastOpenBytes))) {
             // First check: the ACK is unacceptable and may belong to an old connection.
             if (!s.has(TcpFlags.RST)) {
-                c.engine.replies.addReset(s, c.mark());
+                c.engine.replies.addReset(s, c.soMark());
             }
             return;
         }
@@ -214,7 +214,7 @@ final class Handshake {
         }
         // Fourth check: SYN.
         if (ack && c.engine.config.timestamps && s.timestamps && !isTimestampEchoValid(c, s, now)) {
-            c.engine.replies.addReset(s, c.mark());
+            c.engine.replies.addReset(s, c.soMark());
             return;
         }
         c.peerMac = s.peerMac;
@@ -272,7 +272,7 @@ final class Handshake {
         if (listener.maxSegmentBytes > 0) {
             c.maxSegment(listener.maxSegmentBytes);
         }
-        c.mark(listener.mark);
+        c.soMark(listener.soMark);
         initialize(c, iss, engine.config.mtuBytes);
         if (listener.receiveBufferBytes > 0) {
             c.receiveBufferBytes = listener.receiveBufferBytes;
@@ -393,7 +393,7 @@ final class Handshake {
     /** Performs the fifth check in SYN-RECEIVED. Returns false if the segment must be dropped. */
     static boolean onAckInSynReceived(TcpConnection c, Segment s, long now) {
         if (!Sequence.after(s.ack, c.sndUna) || Sequence.after(s.ack, c.sndNxt)) {
-            c.engine.refuse(s, c.mark());
+            c.engine.refuse(s, c.soMark());
             return false;
         }
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && s.tsEcho != 0

@@ -24,7 +24,7 @@ final class ListenInput {
         }
         if (s.has(TcpFlags.ACK)) {
             if (s.has(TcpFlags.SYN) || !acceptCookie(engine, listener, s, now)) {
-                engine.refuse(s, listener.mark);
+                engine.refuse(s, listener.soMark);
             }
             return;
         }
@@ -79,7 +79,7 @@ final class ListenInput {
         TcpConfig config = engine.config;
         engine.counters.synCookiesSent++;
         engine.secrets.onCookieSent(now);
-        ReplyQueue.addressReply(s, out, listener.mark);
+        ReplyQueue.addressReply(s, out, listener.soMark);
         out.seq = engine.synCookies.cookie(s, now);
         out.ack = s.seq + 1;
         out.flags = TcpFlags.SYN | TcpFlags.ACK;

@@ -18,7 +18,7 @@ final class ReceiveWindow {
             // The SYN-ACK cannot express a larger window, and its retransmission must not retract the edge.
             return offered >> c.rcvWndShift;
         }
-        if (c.dataRefused && isRefusing(c)) {
+        if (c.dataRefused && updateRefusal(c)) {
             return 0;
         }
         int buffer = c.engine.receiveMemory.bufferBytes(c);
@@ -31,9 +31,18 @@ final class ReceiveWindow {
         // RFC 7323 section 2.2: the window field of a SYN is not scaled.
         int shift = syn ? 0 : c.rcvWndShift;
         int field = window >> shift;
-        // RFC 7323 section 2.4: rounding down would retract the edge (RFC 9293 section 3.8.6), so the field is
-        // rounded up. Rounding up with every segment could move the edge beyond the buffer, though. In that case
-        // the field is less than a unit too small; rcvAdv keeps its value, and data up to it is accepted.
+        // The field counts in units of 2^shift bytes, but rcvNxt and rcvAdv can have any distance. Example: shift 4,
+        // 44 bytes offered, 60 free.
+        //
+        //     rcvNxt                          32          44  48          60
+        //     |-------------------------------|-----------|---|-----------|
+        //                          rounded down      rcvAdv   rounded up  end of the buffer
+        //
+        // Rounding down would retract the edge from 44 to 32 (RFC 9293 section 3.8.6), so the field is rounded up
+        // (RFC 7323 section 2.4). Each rounding can add almost a unit, and the next segment would start from the
+        // larger edge. Therefore the field is rounded down if the edge would otherwise be a unit or more beyond the
+        // buffer. The peer then sees an edge less than a unit below rcvAdv. rcvAdv keeps its value, so data up to it
+        // is accepted.
         if (field << shift < offered && field + 1 << shift < free + (1 << shift)) {
             field++;
         }
@@ -52,8 +61,8 @@ final class ReceiveWindow {
         return Math.min(bufferBytes / 2, c.receiveMss);
     }
 
-    /** Returns whether data of a connection that was refused before would be refused again. */
-    private static boolean isRefusing(TcpConnection c) {
+    /** Updates whether data is refused, for a connection that has refused some before. Returns the new state. */
+    private static boolean updateRefusal(TcpConnection c) {
         c.dataRefused = !c.engine.receiveMemory.mayAccept(c);
         return c.dataRefused;
     }
@@ -63,7 +72,7 @@ final class ReceiveWindow {
         if (!c.state.mayReceive()) {
             return false;
         }
-        if (c.dataRefused && !isRefusing(c)) {
+        if (c.dataRefused && !updateRefusal(c)) {
             // The last advertised window was 0.
             return true;
         }

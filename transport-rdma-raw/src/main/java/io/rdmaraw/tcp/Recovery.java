@@ -231,7 +231,8 @@ final class Recovery {
     private static void reduceOnce(TcpConnection c, Flight f, long now) {
         int flight = Math.max(flightBytes(c), c.cwnd);
         // A rate-based control would wait for the end of a recovery. No recovery follows, so it handles an ECN mark.
-        c.ssthresh = c.rate == null ? c.congestion.onCongestion(c, flight, now) : c.congestion.onMarked(c, flight, now);
+        c.ssthresh = c.rate == null ? c.congestion.onCongestion(c, flight, now)
+                : c.congestion.onEcnMark(c, flight, now);
         c.cwnd = Math.min(c.cwnd, c.ssthresh);
         Ecn.onReduction(c);
     }

@@ -33,7 +33,7 @@ final class ReplyQueue {
 
     private Segment add(int limit) {
         if (count >= limit) {
-            counters.replyDrops++;
+            counters.droppedReplies++;
             return null;
         }
         if (count == ring.length) {
@@ -60,7 +60,7 @@ final class ReplyQueue {
             return false;
         }
         out.copyHeader(ring[head]);
-        ring[head].attachment = null;
+        ring[head].connectionAttachment = null;
         head = head + 1 & ring.length - 1;
         count--;
         if (count == 0 && ring.length > CAPACITY) {
@@ -74,9 +74,9 @@ final class ReplyQueue {
     /**
      * Adds the RST that answers a segment without a connection (RFC 9293 section 3.10.7.1).
      *
-     * @param mark SO_MARK of the listener or connection that the segment was addressed to; 0 for none
+     * @param soMark SO_MARK of the listener or connection that the segment was addressed to; 0 for none
      */
-    void addReset(Segment s, int mark) {
+    void addReset(Segment s, int soMark) {
         if (s.has(TcpFlags.RST)) {
             return;
         }
@@ -85,7 +85,7 @@ final class ReplyQueue {
             return;
         }
         counters.resetsOut++;
-        addressReply(s, out, mark);
+        addressReply(s, out, soMark);
         if (s.has(TcpFlags.ACK)) {
             out.seq = s.ack;
             out.flags = TcpFlags.RST;
@@ -96,8 +96,8 @@ final class ReplyQueue {
     }
 
     /** Addresses {@code out} to the sender of {@code s}. */
-    static void addressReply(Segment s, Segment out, int mark) {
-        out.mark = mark;
+    static void addressReply(Segment s, Segment out, int soMark) {
+        out.soMark = soMark;
         out.peerMac = s.peerMac;
         out.source(s.destinationHigh, s.destinationLow, s.destinationPort);
         out.destination(s.sourceHigh, s.sourceLow, s.sourcePort);
@@ -112,7 +112,7 @@ final class ReplyQueue {
         counters.resetsOut++;
         SegmentOutput.address(c, out);
         out.connection = null;
-        out.attachment = c.attachment();
+        out.connectionAttachment = c.attachment();
         out.seq = c.sndNxt;
         out.ack = c.rcvNxt;
         out.flags = TcpFlags.RST | TcpFlags.ACK;
@@ -140,7 +140,7 @@ final class ReplyQueue {
         if (out != null) {
             SegmentOutput.begin(c, out, c.sndNxt, TcpFlags.ACK, now);
             out.connection = null;
-            out.attachment = c.attachment();
+            out.connectionAttachment = c.attachment();
         }
     }
 }

@@ -32,7 +32,7 @@ final class SackInput {
             if (!Sequence.before(start, end) || Sequence.before(start, c.sndUna) || Sequence.after(end, c.sndNxt)) {
                 continue;
             }
-            mark(c, f, s, start, end, sample, now);
+            markCovered(c, f, s, start, end, sample, now);
         }
     }
 
@@ -70,7 +70,8 @@ final class SackInput {
      * Marks the entries in start..end that are covered completely. A peer may repeat the same ranges in every
      * ACK; entries already SACKed are therefore skipped in one step.
      */
-    private static void mark(TcpConnection c, Flight f, Segment s, int start, int end, AckSample sample, long now) {
+    private static void markCovered(TcpConnection c, Flight f, Segment s, int start, int end, AckSample sample,
+            long now) {
         Scoreboard sb = f.scoreboard;
         int entry = sb.find(start);
         while (entry != sb.tail() && Sequence.before(sb.startSeq(entry), end)) {

@@ -460,7 +460,7 @@ final class SegmentOutput {
         out.dscp = c.dscp;
         out.hopLimit = c.hopLimit & 0xFF;
         out.flowLabel = c.flowLabel != 0 || isIpv4(c) ? c.flowLabel : changeFlowLabel(c);
-        out.mark = c.mark();
+        out.soMark = c.soMark();
         out.peerMac = c.peerMac;
         out.connection = c;
     }

@@ -201,15 +201,15 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * Sets SO_MARK, the mark for policy routing of this connection's segments; 0 for none. The core only passes
      * it on with each segment, including those sent from TIME-WAIT.
      */
-    public void mark(int value) {
+    public void soMark(int value) {
         if (value != 0 || extras != null) {
-            requireExtras().mark = value;
+            requireExtras().soMark = value;
         }
     }
 
-    /** Returns the mark; 0 for none. */
-    public int mark() {
-        return extras == null ? 0 : extras.mark;
+    /** Returns SO_MARK; 0 for none. */
+    public int soMark() {
+        return extras == null ? 0 : extras.soMark;
     }
 
     static int checkMaxSegment(int bytes) {

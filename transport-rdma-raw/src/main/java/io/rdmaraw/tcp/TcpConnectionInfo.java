@@ -10,46 +10,48 @@ import io.rdmaraw.tcp.send.RecoveryState;
  * @param recovering            whether loss recovery is in progress
  * @param timestamps            whether both ends use timestamps (RFC 7323)
  * @param sack                  whether both ends use SACK (RFC 2018)
- * @param ecn                   whether ECN was negotiated (RFC 3168)
+ * @param ecn                   whether ECN was negotiated (RFC 3168, RFC 9768), so that received congestion marks are
+ *     reported to the peer
  * @param sendWindowShift       scale factor of the windows that the peer advertises
  * @param receiveWindowShift    scale factor of the windows advertised to the peer
  * @param smoothedRttNanos      smoothed RTT; 0 if unknown
  * @param rttVariationNanos     RTT variation (RTTVAR of RFC 6298)
  * @param minimumRttNanos       minimum RTT of the last five minutes; 0 if unknown
- * @param timeoutNanos          retransmission timeout without backoff
- * @param backoff               number of times the present timeout was doubled
- * @param unansweredTimeouts    timeouts since the peer last acknowledged new data
+ * @param retransmissionTimeoutNanos retransmission timeout without backoff
+ * @param backoff               number of doublings of the current retransmission timeout
+ * @param unansweredTimeouts    number of timeouts since the last acknowledgement from the peer
  * @param congestionWindowBytes congestion window
  * @param slowStartThresholdBytes slow start threshold, or {@link CongestionControl#UNBOUNDED}
- * @param segmentBytes          payload of a full-sized segment
- * @param peerSegmentBytes      payload of a full-sized segment of the peer, as estimated
+ * @param segmentBytes          payload of a full-sized segment sent
+ * @param peerSegmentBytes      payload of a full-sized segment of the peer, as estimated from those received
  * @param pathMtuBytes          path MTU in use
  * @param sendWindowBytes       window advertised by the peer
  * @param receiveWindowBytes    window advertised to the peer
- * @param receiveBufferBytes    present receive buffer, the upper limit of the receive window
+ * @param receiveBufferBytes    present size of the receive buffer, the upper limit of the receive window
  * @param unacknowledgedBytes   sent but not acknowledged
  * @param inFlightBytes         estimate of the unacknowledged bytes that are in the network
  * @param lostBytes             unacknowledged bytes marked as lost and not retransmitted yet
  * @param sackedBytes           unacknowledged bytes that the peer has SACKed
  * @param unsentBytes           queued but not sent
- * @param unreadBytes           delivered to the user but not read
+ * @param unreadBytes           bytes received in order that the user has not read
  * @param outOfOrderBytes       received out of order, waiting for earlier data
- * @param bytesAcked            bytes acknowledged by the peer so far, including SYN and FIN
- * @param bytesReceived         bytes delivered to the user so far
+ * @param bytesAcked            payload bytes that the peer has acknowledged so far. An acknowledged FIN counts as one
+ *     byte, the SYN does not
+ * @param bytesReceived         payload bytes received in order so far, including those that the user has not read
  * @param segmentsIn            segments received
  * @param segmentsOut           segments sent
  * @param retransmittedSegments segments retransmitted
  * @param sinceLastSentNanos    time since data, a SYN or a FIN was last sent
- * @param sinceLastReceivedNanos time since the last acceptable segment was received
+ * @param sinceLastReceivedNanos time since the last valid segment was received
  * @param timer                 the running timer, named as in ss(8): {@code on}, {@code persist},
  *     {@code keepalive} or {@code timewait}; empty if none is running
  * @param timerNanos            time until this timer expires
  * @param bytesSent             payload bytes sent, including retransmissions
  * @param retransmittedBytes    payload bytes retransmitted
- * @param deliveredBytes        bytes acknowledged or SACKed
+ * @param deliveredBytes        bytesAcked, and the bytes that the peer has SACKed
  * @param deliveredMarkedBytes  delivered bytes for which the peer reported congestion marks
  * @param duplicatesReported    segments that the peer received twice (D-SACK)
- * @param reorderings           number of reorderings detected on the path
+ * @param reorderings           segments that arrived at the peer after a segment sent later
  * @param busyNanos             total time with data queued or in flight
  * @param windowLimitedNanos    part of busyNanos in which only the peer's window prevented sending
  * @param sendBufferLimitedNanos part of busyNanos in which all data was sent and the user waited for room in the
@@ -63,9 +65,9 @@ import io.rdmaraw.tcp.send.RecoveryState;
  */
 public record TcpConnectionInfo(TcpState state, String congestionControl, boolean recovering, boolean timestamps,
         boolean sack, boolean ecn, int sendWindowShift, int receiveWindowShift, long smoothedRttNanos,
-        long rttVariationNanos, long minimumRttNanos, long timeoutNanos, int backoff, int unansweredTimeouts,
-        int congestionWindowBytes, int slowStartThresholdBytes, int segmentBytes, int peerSegmentBytes,
-        int pathMtuBytes, int sendWindowBytes, int receiveWindowBytes, int receiveBufferBytes,
+        long rttVariationNanos, long minimumRttNanos, long retransmissionTimeoutNanos, int backoff,
+        int unansweredTimeouts, int congestionWindowBytes, int slowStartThresholdBytes, int segmentBytes,
+        int peerSegmentBytes, int pathMtuBytes, int sendWindowBytes, int receiveWindowBytes, int receiveBufferBytes,
         int unacknowledgedBytes, int inFlightBytes, int lostBytes, int sackedBytes, int unsentBytes, int unreadBytes,
         int outOfOrderBytes, long bytesAcked, long bytesReceived, int segmentsIn, int segmentsOut,
         int retransmittedSegments, long sinceLastSentNanos, long sinceLastReceivedNanos, String timer,

@@ -101,7 +101,7 @@ public final class TcpCounters {
     /** Segments that peers reported as marked by accurate ECN (RFC 9768). */
     public long congestionMarksEchoed;
     /** Replies without a connection that were dropped because their queue was full. */
-    public long replyDrops;
+    public long droppedReplies;
     /** Segments that matched no connection and no listener. */
     public long unmatchedSegments;
 

@@ -185,11 +185,11 @@ public final class TcpEngine {
     /**
      * Answers a segment that belongs to no connection with RST, unless {@link TcpEvents#mayReset} forbids it.
      *
-     * @param mark SO_MARK of the listener or connection that the segment was addressed to; 0 for none
+     * @param soMark SO_MARK of the listener or connection that the segment was addressed to; 0 for none
      */
-    void refuse(Segment s, int mark) {
+    void refuse(Segment s, int soMark) {
         if (events.mayReset(s)) {
-            replies.addReset(s, mark);
+            replies.addReset(s, soMark);
         }
     }
 
@@ -309,7 +309,7 @@ public final class TcpEngine {
     public void onDataReleased(TcpConnection c) {
         counters.buffersReleasedEarly++;
         reset(c);
-        finish(c, CloseReason.DATA_RELEASED, TcpState.CLOSED);
+        finish(c, CloseReason.WRITTEN_BUFFER_RELEASED, TcpState.CLOSED);
     }
 
     /** Removes a half-open connection if its SYN cannot be answered. The peer will retransmit the SYN. */

@@ -26,8 +26,8 @@ public final class TcpListener {
     int maxSegmentBytes;
     /** Receive buffer of accepted connections, in bytes; 0: the configured size. */
     int receiveBufferBytes;
-    /** SO_MARK; see {@link #mark(int)}. */
-    int mark;
+    /** SO_MARK; see {@link #soMark(int)}. */
+    int soMark;
     /** Number of SYN-ACK timeouts before a connection without data is accepted; 0: accepted at once. */
     int deferredTimeouts;
     /** Time at which a SYN last found the backlog full. */
@@ -169,11 +169,11 @@ public final class TcpListener {
     }
 
     /**
-     * Sets SO_MARK, the {@linkplain TcpConnection#mark() mark} of accepted connections and of all replies to clients
+     * Sets SO_MARK, the {@linkplain TcpConnection#soMark() mark} of accepted connections and of all replies to clients
      * before a connection exists. Default 0: none.
      */
-    public void mark(int value) {
-        mark = value;
+    public void soMark(int value) {
+        soMark = value;
     }
 
     /**

@@ -94,7 +94,7 @@ final class TimeWaitInput {
         if (out == null) {
             return;
         }
-        ReplyQueue.addressReply(s, out, table.mark(record));
+        ReplyQueue.addressReply(s, out, table.soMark(record));
         out.seq = table.sndNxt(record);
         out.ack = table.rcvNxt(record);
         out.flags = TcpFlags.ACK;

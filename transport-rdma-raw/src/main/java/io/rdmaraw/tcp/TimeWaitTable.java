@@ -46,7 +46,7 @@ final class TimeWaitTable {
     /** Time of the last answer to a segment without data, in units of 2^20 ns. */
     private int[] lastAnswerTicks = new int[INITIAL_CAPACITY];
     /** SO_MARK of each record; null until a record has one. */
-    private int[] marks;
+    private int[] soMarks;
     /** Hash in the upper half, record number in the lower half; {@link #FREE} if the entry is free. */
     private long[] table = new long[2 * INITIAL_CAPACITY];
     /** Positions in the hash table of the records being removed. */
@@ -91,8 +91,8 @@ final class TimeWaitTable {
         slab[at + EXPIRY] = now + durationNanos;
         hashes[record] = c.hash;
         lastAnswerTicks[record] = ticks(now) - LONG_AGO;
-        if (marks != null || c.mark() != 0) {
-            mark(record, c.mark());
+        if (soMarks != null || c.soMark() != 0) {
+            setSoMark(record, c.soMark());
         }
         size++;
         append(record);
@@ -132,7 +132,7 @@ final class TimeWaitTable {
             next = Arrays.copyOf(next, capacity);
             previous = Arrays.copyOf(previous, capacity);
             lastAnswerTicks = Arrays.copyOf(lastAnswerTicks, capacity);
-            marks = marks == null ? null : Arrays.copyOf(marks, capacity);
+            soMarks = soMarks == null ? null : Arrays.copyOf(soMarks, capacity);
             table = new long[2 * capacity];
             Arrays.fill(table, FREE);
             // No record is free here, so all are inserted again.
@@ -143,11 +143,11 @@ final class TimeWaitTable {
         return used++;
     }
 
-    private void mark(int record, int mark) {
-        if (marks == null) {
-            marks = new int[next.length];
+    private void setSoMark(int record, int soMark) {
+        if (soMarks == null) {
+            soMarks = new int[next.length];
         }
-        marks[record] = mark;
+        soMarks[record] = soMark;
     }
 
     private void append(int record) {
@@ -225,8 +225,8 @@ final class TimeWaitTable {
         return (int) slab[record * WORDS + TIMES];
     }
 
-    int mark(int record) {
-        return marks == null ? 0 : marks[record];
+    int soMark(int record) {
+        return soMarks == null ? 0 : soMarks[record];
     }
 
     /** Returns the time at which TIME-WAIT began. */

@@ -16,7 +16,7 @@ public final class DatagramCounters {
     public long droppedMartians;
     public long droppedForeignVlans;
     public long droppedNotForChannel;
-    public long droppedBufferFull;
+    public long droppedNotRead;
     public long droppedAtClose;
     public long droppedUnallocated;
     public long copiedForAllocator;

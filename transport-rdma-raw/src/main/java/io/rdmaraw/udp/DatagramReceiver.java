@@ -115,7 +115,7 @@ final class DatagramReceiver {
             pipeline.fireChannelRead(new DatagramPacket(content(frame, UdpIpv4HeaderCodec.LENGTH_BYTES, lengthBytes),
                     recipient(0, udp.destinationLow()), address(0, udp.sourceLow(), udp.sourcePort())));
         }
-        sink.taken(messages, bytes);
+        sink.countInBurst(messages, bytes);
         return next;
     }
 

@@ -19,7 +19,7 @@ public interface DatagramSink {
     void beginBurst();
 
     /** Adds datagrams that the caller has fired itself to the burst's counters. */
-    void taken(int datagrams, int bytes);
+    void countInBurst(int datagrams, int bytes);
 
     /**
      * Fires, queues or drops a datagram. Takes over its reference.

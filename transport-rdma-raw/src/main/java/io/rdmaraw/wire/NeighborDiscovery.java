@@ -14,8 +14,8 @@ public final class NeighborDiscovery {
     public static final int NEIGHBOR_ADVERTISEMENT = 136;
     /** ICMPv6 type: redirect. */
     public static final int REDIRECT = 137;
-    /** Length of a solicitation or advertisement without options: ICMPv6 header, flags and target. */
-    public static final int NEIGHBOR_LENGTH_BYTES = 24;
+    /** Length of a neighbour solicitation or advertisement without options: ICMPv6 header, flags and target. */
+    public static final int NEIGHBOR_FIXED_LENGTH_BYTES = 24;
     /** Length of a link-layer address option for Ethernet. */
     public static final int LINK_LAYER_OPTION_BYTES = 8;
     /** Option: source link-layer address. */
@@ -56,7 +56,7 @@ public final class NeighborDiscovery {
      * Returns the MAC address in the first option of the given type, or {@link #ABSENT}. Reads at most
      * {@code messageLengthBytes} bytes starting at {@code address}.
      *
-     * @param optionsOffset offset of the options: {@link #NEIGHBOR_LENGTH_BYTES} for solicitations and
+     * @param optionsOffset offset of the options: {@link #NEIGHBOR_FIXED_LENGTH_BYTES} for solicitations and
      *     advertisements
      */
     public static long linkLayerOption(long address, int messageLengthBytes, int optionsOffset, int optionType) {
@@ -99,7 +99,7 @@ public final class NeighborDiscovery {
             case ROUTER_SOLICITATION -> 8;
             case ROUTER_ADVERTISEMENT -> 16;
             case REDIRECT -> 40;
-            default -> NEIGHBOR_LENGTH_BYTES;
+            default -> NEIGHBOR_FIXED_LENGTH_BYTES;
         };
     }
 
@@ -115,6 +115,6 @@ public final class NeighborDiscovery {
         NetworkOrder.putLong(address + 16, targetLow);
         NetworkOrder.putU16(address + 24, optionType << 8 | 1);
         NetworkOrder.putU48(address + 26, mac);
-        return NEIGHBOR_LENGTH_BYTES + LINK_LAYER_OPTION_BYTES;
+        return NEIGHBOR_FIXED_LENGTH_BYTES + LINK_LAYER_OPTION_BYTES;
     }
 }

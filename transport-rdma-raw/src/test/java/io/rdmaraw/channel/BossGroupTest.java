@@ -108,7 +108,7 @@ class BossGroupTest {
     }
 
     private static TcpStack stack(EventExecutor loop) {
-        return on((EventLoop) loop, () -> ((RdmaRawEventLoop) loop).handler().tcp());
+        return on((EventLoop) loop, () -> ((RdmaRawEventLoop) loop).handler().openTcpStack());
     }
 
     /** Returns the number of flow rules of ports that lead to a loop. */

@@ -54,7 +54,7 @@ class ConnectStormTest {
                 settings -> settings.option(ChannelOption.SO_BACKLOG, 2 * STORM));
         RdmaRawSocketChannel first = fixture.connect(server, new ChannelInboundHandlerAdapter());
         fixture.accepted();
-        stack = first.loopStack();
+        stack = first.tcpStack();
         first.close().sync();
         awaitConnections(0);
     }

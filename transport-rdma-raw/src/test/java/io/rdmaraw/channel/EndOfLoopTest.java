@@ -48,7 +48,7 @@ class EndOfLoopTest {
     }
 
     private static TcpStack stackOf(EventLoop loop) {
-        return on(loop, () -> ((RdmaRawEventLoop) loop).handler().tcp());
+        return on(loop, () -> ((RdmaRawEventLoop) loop).handler().openTcpStack());
     }
 
     private void endLoop(EventLoop loop) {

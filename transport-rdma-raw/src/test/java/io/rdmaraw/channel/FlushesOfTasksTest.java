@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 @Timeout(60)
 class FlushesOfTasksTest {
     private static final int CONNECTIONS = 20;
-    /** {@code Transmission.MAX_COALESCED}. */
+    /** {@code Transmission.MAX_SHARED_FLUSHES}. */
     private static final int MAX_HELD = 32;
     private static final int BYTES = 10;
 
@@ -67,7 +67,7 @@ class FlushesOfTasksTest {
 
     /** Returns the doorbells of the clients' loop; called on that loop. */
     private long doorbells() {
-        return clients.getFirst().loopStack().deviceQueue().frameQueue().counters().sendBursts;
+        return clients.getFirst().tcpStack().deviceQueue().frameQueue().counters().sendBursts;
     }
 
     private void awaitBytes(int count) {
@@ -135,7 +135,7 @@ class FlushesOfTasksTest {
             loop.execute(() -> { });
             write(0);
             assertEquals(before, doorbells(), "it waits for the task behind it");
-            clients.getFirst().loopStack().deliver();
+            clients.getFirst().tcpStack().deliver();
             doorbells.complete(doorbells() - before);
         });
         assertEquals(1, doorbells.join());

@@ -100,7 +100,7 @@ class MovedChannelCallsTest {
         goOn.countDown();
         assertTrue(capture[0].await(Patience.SECONDS, TimeUnit.SECONDS));
         assertTrue(capture[0].isSuccess());
-        assertTrue(on(second, () -> client.loopStack().isTapped()));
+        assertTrue(on(second, () -> client.tcpStack().isObserved()));
     }
 
     @Test

@@ -64,7 +64,7 @@ class MovedConnectionEndTest {
     }
 
     private static TcpStack stackOf(EventLoop loop) {
-        return on(loop, () -> ((RdmaRawEventLoop) loop).handler().tcp());
+        return on(loop, () -> ((RdmaRawEventLoop) loop).handler().openTcpStack());
     }
 
     private static void assertCloses(RdmaRawSocketChannel channel) throws InterruptedException {

@@ -129,7 +129,7 @@ class MovingConnectionTest {
     }
 
     private void note(RdmaRawSocketChannel channel) {
-        stacks.put(on(channel.eventLoop(), channel::loopStack), channel.eventLoop());
+        stacks.put(on(channel.eventLoop(), channel::tcpStack), channel.eventLoop());
     }
 
     @Test

@@ -342,11 +342,11 @@ class RdmaRawChannelWriteTest {
         };
         onLoop(() -> {
             sender.deviceQueue().awaitRoom(waiting);
-            LoopIteration iteration = new LoopIteration();
-            iteration.deviceQueues(new DeviceQueue[] {sender.deviceQueue()});
-            assertTrue(iteration.nextDeadlineNanos() - System.nanoTime() <= 0, "the turn is due");
-            iteration.run();
-            assertFalse(iteration.isNeeded());
+            LoopTurn turn = new LoopTurn();
+            turn.setDeviceQueues(new DeviceQueue[] {sender.deviceQueue()});
+            assertTrue(turn.nextDeadlineNanos() - System.nanoTime() <= 0, "the turn is due");
+            turn.run();
+            assertFalse(turn.hasPendingDelivery());
             return null;
         });
         assertTrue(called.await(Patience.SECONDS, TimeUnit.SECONDS));

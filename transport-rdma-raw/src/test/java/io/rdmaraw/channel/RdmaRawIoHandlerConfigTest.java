@@ -56,6 +56,6 @@ class RdmaRawIoHandlerConfigTest {
         RdmaRawIoHandlerConfig small = RdmaRawIoHandlerConfig.builder().slotCount(2048).build();
         assertEquals(2 * small.maxReceiveBufferBytes(), small.toBuilder().slotCount(4096).build()
                 .maxReceiveBufferBytes());
-        assertTrue(small.toBuilder().build().missingDeviceWarning().isUnnamed(), "no device was named");
+        assertTrue(small.toBuilder().build().missingDeviceWarning().isDeviceMissing(), "no device was named");
     }
 }

@@ -161,7 +161,7 @@ class RdmaRawSocketChannelEndTest {
         on(client.eventLoop(), () -> {
             child.shutdown().sync();
             client.writeAndFlush(bytes(1));
-            Patience.until(() -> client.loopStack().receiveNow() >= 0 && client.transport().isClosed(), "the reset");
+            Patience.until(() -> client.tcpStack().receiveNow() >= 0 && client.transport().isClosed(), "the reset");
             return null;
         });
         Patience.until(() -> events.size() >= 2, "the end of the stream");
@@ -239,7 +239,7 @@ class RdmaRawSocketChannelEndTest {
         RdmaRawSocketChannel client = fixture.connect(fixture.listen(new AnswerAndClose() {
             @Override
             public void channelRead(ChannelHandlerContext ctx, Object msg) {
-                TcpStack stack = ((RdmaRawSocketChannel) ctx.channel()).loopStack();
+                TcpStack stack = ((RdmaRawSocketChannel) ctx.channel()).tcpStack();
                 TcpTransport broken = new TcpTransport(stack, null);
                 // This transport has no connection.
                 broken.channel(failingListener());
@@ -249,7 +249,7 @@ class RdmaRawSocketChannelEndTest {
         }), new Client());
         RdmaRawSocketChannel child = fixture.accepted();
         RdmaRawLoopStatistics loop = loopOf(child);
-        TcpStack stack = child.loopStack();
+        TcpStack stack = child.tcpStack();
         long failuresBefore = value(loop, "failures");
         long sentBefore = on(child.eventLoop(), () -> stack.engine().counters().segmentsOut);
         client.writeAndFlush(bytes(10)).sync();

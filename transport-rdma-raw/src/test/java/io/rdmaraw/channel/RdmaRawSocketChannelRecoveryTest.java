@@ -157,7 +157,7 @@ class RdmaRawSocketChannelRecoveryTest {
     private static void addLoop(Map<DeviceQueue, EventLoop> loops, RdmaRawSocketChannel channel)
             throws InterruptedException {
         EventLoop loop = channel.eventLoop();
-        loops.put(loop.submit(() -> channel.loopStack().deviceQueue()).sync().getNow(), loop);
+        loops.put(loop.submit(() -> channel.tcpStack().deviceQueue()).sync().getNow(), loop);
     }
 
     private void failAndAwaitRecovery(DeviceQueue port, EventLoop loop, Fault fault) throws InterruptedException {

@@ -169,7 +169,7 @@ class RdmaRawSocketChannelTest {
         client.await("hello");
         RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
         assertSame(child.eventLoop(), child.transport().loop());
-        assertEquals(0, child.loopStack().counters().movedConnections);
+        assertEquals(0, child.tcpStack().counters().movedConnections);
     }
 
     @Test
@@ -355,7 +355,7 @@ class RdmaRawSocketChannelTest {
         InetSocketAddress server = serve(group, group);
         leaveEphemeralPorts(FREE_PORTS, server.getPort());
         RdmaRawSocketChannel first = (RdmaRawSocketChannel) connect(group, server, new Client());
-        RdmaRawTcpStatistics counters = first.loopStack().counters();
+        RdmaRawTcpStatistics counters = first.tcpStack().counters();
         first.close().sync();
         children.take().closeFuture().sync();
         while (count(counters, "time-wait") == 0) {
@@ -494,7 +494,7 @@ class RdmaRawSocketChannelTest {
         while (accepted.size() < opened.size()) {
             accepted.add(children.take());
         }
-        TcpStack stack = ((RdmaRawSocketChannel) opened.getFirst()).loopStack();
+        TcpStack stack = ((RdmaRawSocketChannel) opened.getFirst()).tcpStack();
         // During a read, output waits for the end of the turn.
         ChannelInboundHandlerAdapter closing = new ChannelInboundHandlerAdapter() {
             @Override
@@ -513,7 +513,7 @@ class RdmaRawSocketChannelTest {
         }
         Patience.until(() -> clients.next().submit(() -> stack.engine().counters().resetsOut).syncUninterruptibly()
                 .getNow() == opened.size(), "all resets");
-        assertEquals(0, stack.engine().counters().replyDrops);
+        assertEquals(0, stack.engine().counters().droppedReplies);
         assertEquals(opened.size(), stack.engine().counters().resetsOut);
     }
 }

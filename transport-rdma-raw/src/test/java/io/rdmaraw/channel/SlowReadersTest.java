@@ -100,7 +100,7 @@ class SlowReadersTest {
     }
 
     private RdmaRawPortStatistics statistics(Channel child) {
-        return ((RdmaRawSocketChannel) child).loopStack().deviceQueue().statistics();
+        return ((RdmaRawSocketChannel) child).tcpStack().deviceQueue().statistics();
     }
 
     /**

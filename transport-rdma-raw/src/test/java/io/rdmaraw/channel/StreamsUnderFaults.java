@@ -50,7 +50,7 @@ final class StreamsUnderFaults implements AutoCloseable {
     }
 
     private void addLoop(RdmaRawSocketChannel channel) {
-        loops.put(StreamFixture.on(channel.eventLoop(), () -> channel.loopStack().deviceQueue()), channel.eventLoop());
+        loops.put(StreamFixture.on(channel.eventLoop(), () -> channel.tcpStack().deviceQueue()), channel.eventLoop());
     }
 
     /** Sends more data and injects faults into some of the queues. */

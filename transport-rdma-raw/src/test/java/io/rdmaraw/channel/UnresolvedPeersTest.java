@@ -218,7 +218,7 @@ class UnresolvedPeersTest {
     }
 
     private static int onLoop(RdmaRawSocketChannel served, ToIntFunction<DeviceQueue> look) {
-        return served.eventLoop().submit(() -> look.applyAsInt(served.loopStack().deviceQueue())).syncUninterruptibly()
+        return served.eventLoop().submit(() -> look.applyAsInt(served.tcpStack().deviceQueue())).syncUninterruptibly()
                 .getNow();
     }
 
@@ -236,14 +236,14 @@ class UnresolvedPeersTest {
     }
 
     private static long crowded(RdmaRawSocketChannel served) {
-        RdmaRawPortStatistics port = served.loopStack().deviceQueue().statistics();
+        RdmaRawPortStatistics port = served.tcpStack().deviceQueue().statistics();
         return RdmaRawMetrics.loops().stream().filter(loop -> loop.ports().contains(port))
                 .mapToLong(loop -> value(loop, "neighbor-queue-full")).sum();
     }
 
     /** Returns how many answers were dropped, or sent to where the question came from because they do not wait. */
     private long counted(RdmaRawSocketChannel served, Flood flood) {
-        RdmaRawMetered tcp = served.loopStack().counters();
+        RdmaRawMetered tcp = served.tcpStack().counters();
         return switch (flood) {
             case SYNS -> value(tcp, "unresolved") + value(tcp, "syn-cookies.sent");
             case ACKS -> value(tcp, "resets.sent");

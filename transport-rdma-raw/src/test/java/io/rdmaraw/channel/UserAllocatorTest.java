@@ -110,7 +110,7 @@ class UserAllocatorTest {
             }
             assertEquals(Unpooled.wrappedBuffer(sent), all);
             RdmaRawSocketChannel reader = fixture.accepted();
-            long copies = on(reader.eventLoop(), () -> reader.loopStack().counters().copiedForAllocator);
+            long copies = on(reader.eventLoop(), () -> reader.tcpStack().counters().copiedForAllocator);
             assertEquals(pieces, copies);
         }
     }
@@ -149,7 +149,7 @@ class UserAllocatorTest {
             assertInstanceOf(RegisteredByteBufAllocator.class, piece.alloc());
             piece.release();
             RdmaRawSocketChannel reader = fixture.accepted();
-            long copies = on(reader.eventLoop(), () -> reader.loopStack().counters().copiedForAllocator);
+            long copies = on(reader.eventLoop(), () -> reader.tcpStack().counters().copiedForAllocator);
             assertEquals(0, copies);
         }
     }
@@ -282,7 +282,7 @@ class UserAllocatorTest {
                     .childOption(ChannelOption.RECVBUF_ALLOCATOR, new Broken(error)));
             Channel client = fixture.connect(server, new ChannelInboundHandlerAdapter());
             RdmaRawSocketChannel reader = fixture.accepted();
-            DeviceQueue port = reader.loopStack().deviceQueue();
+            DeviceQueue port = reader.tcpStack().deviceQueue();
             int before = on(reader.eventLoop(), () -> LoopDevice.slotsMissing(port));
             for (int i = 0; i < 3; i++) {
                 client.writeAndFlush(Unpooled.wrappedBuffer(new byte[PIECE_BYTES])).sync();

@@ -190,7 +190,7 @@ class UserspaceStreamTest {
 
     private static int rulesOf(RdmaRawSocketChannel connection) throws InterruptedException {
         return connection.eventLoop().submit(() ->
-                connection.loopStack().deviceQueue().statistics().rules).sync().getNow();
+                connection.tcpStack().deviceQueue().statistics().rules).sync().getNow();
     }
 
     /** Adding a rule is a command to the device, which blocks the loop. */

@@ -254,7 +254,7 @@ class RefusedLibraryTest {
 
     @Test
     void unsupportedSystemIsReported() throws Exception {
-        assertSays(ask(CLASS_PATH, "-Dos.name=Mac OS X"), "it runs on Linux, and this is Mac OS X");
+        assertSays(ask(CLASS_PATH, "-Dos.name=Mac OS X"), "the transport runs on Linux, and this is Mac OS X");
     }
 
     /** Runs in a separate mount namespace, in which the directory is mounted with the given options. */

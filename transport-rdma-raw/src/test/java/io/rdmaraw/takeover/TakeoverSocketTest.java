@@ -54,17 +54,17 @@ class TakeoverSocketTest {
         }
     }
 
-    private TakeoverConnection accept(TakeoverListener listener) throws IOException {
-        TakeoverConnection accepted = listener.accept(LIMIT_NANOS);
+    private TakeoverConnection accept(TakeoverSocket socket) throws IOException {
+        TakeoverConnection accepted = socket.accept(LIMIT_NANOS);
         assertNotNull(accepted, "a connection");
         return accepted;
     }
 
     @Test
     void messagesAndDescriptorsArrive() throws IOException {
-        try (TakeoverListener listener = TakeoverListener.open(path);
+        try (TakeoverSocket socket = TakeoverSocket.open(path);
                 TakeoverConnection successor = TakeoverConnection.connect(path);
-                TakeoverConnection predecessor = accept(listener);
+                TakeoverConnection predecessor = accept(socket);
                 NativeSocket handed = NativeSocket.open(NativeSocket.AF_INET, NativeSocket.SOCK_STREAM, 0)) {
             assertEquals(ProcessHandle.current().pid(), predecessor.peerPid());
             successor.send(new TakeoverMessage.Hello());
@@ -84,11 +84,11 @@ class TakeoverSocketTest {
 
     @Test
     void onlyTheSameUserCanConnect() throws IOException {
-        try (TakeoverListener listener = TakeoverListener.open(path)) {
-            assertNotNull(listener);
+        try (TakeoverSocket socket = TakeoverSocket.open(path)) {
+            assertNotNull(socket);
             assertEquals("rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
         }
-        assertFalse(Files.exists(path), "the file goes with its listener");
+        assertFalse(Files.exists(path), "the file goes with its socket");
     }
 
     /** Connects as another user. A thread with its own credentials suffices for that. */
@@ -109,23 +109,23 @@ class TakeoverSocketTest {
     void otherUserIsRejected() throws Exception {
         assumeTrue(Libc.effectiveUser() == 0, "changes its user, as only root may");
         Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
-        try (TakeoverListener listener = TakeoverListener.open(path)) {
+        try (TakeoverSocket socket = TakeoverSocket.open(path)) {
             String refusal = refusedAsAnotherUser(path);
             assertTrue(refusal.contains("belongs to another user"), refusal);
             // Even if the mode is changed manually, the kernel reports the peer's user to both processes.
             Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-rw-rw-"));
             String told = refusedAsAnotherUser(path);
             assertTrue(told.contains("is of user 0, this one of user " + OTHER_USER), told);
-            IOException e = assertThrows(IOException.class, () -> listener.accept(LIMIT_NANOS));
+            IOException e = assertThrows(IOException.class, () -> socket.accept(LIMIT_NANOS));
             assertTrue(e.getMessage().contains("is of user " + OTHER_USER + ", this one of user 0"), e.getMessage());
         }
     }
 
     @Test
     void terminationAndSilenceOfThePeerAreReported() throws IOException {
-        try (TakeoverListener listener = TakeoverListener.open(path);
+        try (TakeoverSocket socket = TakeoverSocket.open(path);
                 TakeoverConnection successor = TakeoverConnection.connect(path)) {
-            try (TakeoverConnection predecessor = accept(listener)) {
+            try (TakeoverConnection predecessor = accept(socket)) {
                 assertNotNull(predecessor);
                 assertThrows(SocketTimeoutException.class, () -> successor.receive(0));
             }
@@ -137,13 +137,13 @@ class TakeoverSocketTest {
 
     @Test
     void staleSocketIsReplaced() throws IOException {
-        TakeoverListener killed = TakeoverListener.open(path);
+        TakeoverSocket killed = TakeoverSocket.open(path);
         killed.closeKeepingFile();
         assertTrue(Files.exists(path), "as a process that was killed leaves it");
         assertNull(TakeoverConnection.connect(path));
-        try (TakeoverListener listener = TakeoverListener.open(path);
+        try (TakeoverSocket socket = TakeoverSocket.open(path);
                 TakeoverConnection successor = TakeoverConnection.connect(path);
-                TakeoverConnection predecessor = accept(listener)) {
+                TakeoverConnection predecessor = accept(socket)) {
             assertNotNull(successor);
             assertNotNull(predecessor);
         }
@@ -151,12 +151,12 @@ class TakeoverSocketTest {
 
     @Test
     void nextListenerReplacesTheSocketAndKeepsIt() throws IOException {
-        TakeoverListener before = TakeoverListener.open(path);
-        try (TakeoverListener listener = TakeoverListener.open(path)) {
+        TakeoverSocket before = TakeoverSocket.open(path);
+        try (TakeoverSocket socket = TakeoverSocket.open(path)) {
             before.close();
             assertTrue(Files.exists(path), "the file is the next one's");
             try (TakeoverConnection successor = TakeoverConnection.connect(path);
-                    TakeoverConnection predecessor = accept(listener)) {
+                    TakeoverConnection predecessor = accept(socket)) {
                 assertNotNull(successor);
                 assertNotNull(predecessor);
             }
@@ -166,7 +166,7 @@ class TakeoverSocketTest {
     @Test
     void regularFileIsNotReplaced() throws IOException {
         Files.writeString(path, "something");
-        IOException e = assertThrows(IOException.class, () -> TakeoverListener.open(path));
+        IOException e = assertThrows(IOException.class, () -> TakeoverSocket.open(path));
         assertTrue(e.getMessage().contains("no socket"), e.getMessage());
         assertEquals("something", Files.readString(path));
     }
@@ -175,7 +175,7 @@ class TakeoverSocketTest {
     @Test
     void pipeIsNotReplaced() throws Exception {
         assertEquals(0, new ProcessBuilder("mkfifo", path.toString()).start().waitFor());
-        IOException e = assertThrows(IOException.class, () -> TakeoverListener.open(path));
+        IOException e = assertThrows(IOException.class, () -> TakeoverSocket.open(path));
         assertTrue(e.getMessage().contains("no socket"), e.getMessage());
     }
 
@@ -196,9 +196,9 @@ class TakeoverSocketTest {
     /** A flood of SYNs fills the socket at once. */
     @Test
     void messagesWaitForRoomTakenByFrames() throws Exception {
-        try (TakeoverListener listener = TakeoverListener.open(path);
+        try (TakeoverSocket socket = TakeoverSocket.open(path);
                 TakeoverConnection successor = TakeoverConnection.connect(path);
-                TakeoverConnection predecessor = accept(listener)) {
+                TakeoverConnection predecessor = accept(socket)) {
             TakeoverMessage frame = new TakeoverMessage.Frame(0, new byte[FRAME_BYTES]);
             int frames = 0;
             while (predecessor.trySend(frame)) {
@@ -215,9 +215,9 @@ class TakeoverSocketTest {
 
     @Test
     void closedConnectionDoesNotSend() throws IOException {
-        try (TakeoverListener listener = TakeoverListener.open(path);
+        try (TakeoverSocket socket = TakeoverSocket.open(path);
                 TakeoverConnection successor = TakeoverConnection.connect(path)) {
-            TakeoverConnection predecessor = accept(listener);
+            TakeoverConnection predecessor = accept(socket);
             predecessor.close();
             try (NativeSocket next = NativeSocket.open(NativeSocket.AF_INET, NativeSocket.SOCK_DGRAM, 0)) {
                 assertNotNull(next);
@@ -232,9 +232,9 @@ class TakeoverSocketTest {
     @Test
     void invalidMessageIsNotTakenForTermination() throws IOException {
         NativeSocket other = NativeSocket.open(NativeSocket.AF_UNIX, NativeSocket.SOCK_SEQPACKET, 0);
-        try (TakeoverListener listener = TakeoverListener.open(path)) {
+        try (TakeoverSocket socket = TakeoverSocket.open(path)) {
             assertEquals(0, UnixSockets.connect(other, path));
-            try (TakeoverConnection predecessor = accept(listener)) {
+            try (TakeoverConnection predecessor = accept(socket)) {
                 long bytes = Libc.allocateZeroed(Long.BYTES);
                 assertEquals(Long.BYTES, other.send(bytes, Long.BYTES, 0, 0));
                 Libc.free(bytes);
@@ -250,19 +250,19 @@ class TakeoverSocketTest {
 
     @Test
     void isServedDetectsARunningProcessAfterItsConnectionEnded() throws Exception {
-        try (TakeoverListener listener = TakeoverListener.open(path)) {
+        try (TakeoverSocket socket = TakeoverSocket.open(path)) {
             CompletableFuture<Void> answered = beside(() -> {
-                try (TakeoverConnection asked = accept(listener)) {
+                try (TakeoverConnection asked = accept(socket)) {
                     asked.receive(LIMIT_NANOS);
                     asked.send(new TakeoverMessage.Refusal("it serves"));
                 }
             });
             assertTrue(TakeoverConnection.isServed(path, LIMIT_NANOS), "it answers");
             answered.get();
-            CompletableFuture<Void> ended = beside(() -> accept(listener).close());
+            CompletableFuture<Void> ended = beside(() -> accept(socket).close());
             assertFalse(TakeoverConnection.isServed(path, LIMIT_NANOS), "it is just ending");
             ended.get();
-            listener.closeKeepingFile();
+            socket.closeKeepingFile();
             assertFalse(TakeoverConnection.isServed(path, LIMIT_NANOS), "it has been killed");
         }
     }

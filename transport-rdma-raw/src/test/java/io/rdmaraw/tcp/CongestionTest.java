@@ -270,17 +270,17 @@ class CongestionTest {
             Sender s = new Sender(factory.create(), 100, 100);
             // As after every reduction, the window equals the threshold.
             s.ssthresh = 100 * MSS;
-            assertEquals(reno ? 50_000 : 70_000, s.control.onMarked(s, s.cwnd, s.now), "not wanted");
+            assertEquals(reno ? 50_000 : 70_000, s.control.onEcnMark(s, s.cwnd, s.now), "not wanted");
             s.alternativeBackoff = true;
-            assertEquals(reno ? 80_000 : 85_000, s.control.onMarked(s, s.cwnd, s.now));
-            assertEquals(reno ? 80_000 : 85_000, s.control.onMarked(s, 0, s.now), "all is acknowledged");
+            assertEquals(reno ? 80_000 : 85_000, s.control.onEcnMark(s, s.cwnd, s.now));
+            assertEquals(reno ? 80_000 : 85_000, s.control.onEcnMark(s, 0, s.now), "all is acknowledged");
             assertEquals(reno ? 50_000 : 70_000, s.control.onCongestion(s, s.cwnd, s.now), "a loss");
             s.cwnd = 2 * MSS;
             s.ssthresh = 2 * MSS;
-            assertEquals(2 * MSS, s.control.onMarked(s, s.cwnd, s.now), "no less than two segments");
+            assertEquals(2 * MSS, s.control.onEcnMark(s, s.cwnd, s.now), "no less than two segments");
             s.cwnd = 100 * MSS;
             s.ssthresh = CongestionControl.UNBOUNDED;
-            assertEquals(reno ? 50_000 : 70_000, s.control.onMarked(s, s.cwnd, s.now), "in slow start");
+            assertEquals(reno ? 50_000 : 70_000, s.control.onEcnMark(s, s.cwnd, s.now), "in slow start");
         }
     }
 
@@ -298,8 +298,8 @@ class CongestionTest {
         Sender s = new Sender(new Cubic(), 400, 100);
         s.alternativeBackoff = true;
         s.ssthresh = 400 * MSS;
-        s.cwnd = s.ssthresh = s.control.onMarked(s, s.cwnd, s.now);
-        s.cwnd = s.ssthresh = s.control.onMarked(s, s.cwnd, s.now);
+        s.cwnd = s.ssthresh = s.control.onEcnMark(s, s.cwnd, s.now);
+        s.cwnd = s.ssthresh = s.control.onEcnMark(s, s.cwnd, s.now);
         assertEquals(289_000, s.cwnd);
         // The new maximum is (1 + 0.85) / 2 of 340 segments: K is cbrt((314.5 - 289) / 0.4), 4 s.
         for (int i = 0; i < 40; i++) {
@@ -327,7 +327,7 @@ class CongestionTest {
         Sender s = new Sender(new Cubic(), 400, 100);
         s.alternativeBackoff = alternativeBackoff;
         s.ssthresh = 100 * MSS;
-        s.ssthresh = s.control.onMarked(s, s.cwnd, s.now);
+        s.ssthresh = s.control.onEcnMark(s, s.cwnd, s.now);
         s.cwnd = s.ssthresh;
         int rounds = 0;
         while (s.cwnd < 400 * MSS) {
@@ -345,11 +345,11 @@ class CongestionTest {
     void dctcpReducesInProportionToMarks() {
         Sender s = new Sender(new Dctcp(), 100, 1);
         s.ssthresh = 1;
-        assertEquals(50_000, s.control.onMarked(s, s.cwnd, s.now));
+        assertEquals(50_000, s.control.onEcnMark(s, s.cwnd, s.now));
         // DCTCP.WindowEnd is initialized to SND.UNA, so the first ACK ends a window.
         s.control.onMarksEchoed(MSS, 0, s.seq, s.seq + 99 * MSS);
         double alpha = 15.0 / 16;
-        assertEquals(100_000 * (1 - alpha / 2), s.control.onMarked(s, s.cwnd, s.now), 1);
+        assertEquals(100_000 * (1 - alpha / 2), s.control.onEcnMark(s, s.cwnd, s.now), 1);
         for (int round = 0; round < 100; round++) {
             // A tenth of each window is marked.
             for (int i = 1; i <= 100; i++) {
@@ -358,12 +358,12 @@ class CongestionTest {
             }
             s.seq += 100 * MSS;
             alpha += (0.1 - alpha) / 16;
-            assertEquals(100_000 * (1 - alpha / 2), s.control.onMarked(s, s.cwnd, s.now), 1, "round " + round);
+            assertEquals(100_000 * (1 - alpha / 2), s.control.onEcnMark(s, s.cwnd, s.now), 1, "round " + round);
         }
-        assertEquals(95_000, s.control.onMarked(s, s.cwnd, s.now), 200);
+        assertEquals(95_000, s.control.onEcnMark(s, s.cwnd, s.now), 200);
         assertEquals(50_000, s.control.onCongestion(s, s.cwnd, s.now), "section 3.4: a loss halves");
         s.cwnd = 2 * MSS;
-        assertEquals(2 * MSS, s.control.onMarked(s, s.cwnd, s.now));
+        assertEquals(2 * MSS, s.control.onEcnMark(s, s.cwnd, s.now));
     }
 
     /**

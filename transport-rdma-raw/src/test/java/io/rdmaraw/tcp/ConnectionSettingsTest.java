@@ -16,14 +16,14 @@ class ConnectionSettingsTest {
 
     private static Dialogue markedServer(TcpConfig.Builder builder, int mark) {
         Dialogue d = new Dialogue(builder);
-        d.engine.listen(0, 0, Dialogue.PORT, 8, "listener").mark(mark);
+        d.engine.listen(0, 0, Dialogue.PORT, 8, "listener").soMark(mark);
         return d;
     }
 
     private static void says(Dialogue d, String segment, int mark) {
-        d.mark = -1;
+        d.soMark = -1;
         d.says(segment);
-        assertEquals(mark, d.mark, segment);
+        assertEquals(mark, d.soMark, segment);
     }
 
     @Test
@@ -33,9 +33,9 @@ class ConnectionSettingsTest {
         says(d.hears("S 0 mss 1000"), "SA 0 ack 1", 7);
         says(d.hears("A 1 ack 2"), "R 2", 7);
         d.hears("A 1 ack 1").saysNothing();
-        assertEquals(7, d.c.mark());
+        assertEquals(7, d.c.soMark());
         says(d.hears("A 1 len 10 ack 1"), "A 1 ack 11", 7);
-        d.c.mark(8);
+        d.c.soMark(8);
         d.c.abort();
         says(d, "RA 1 ack 11", 8);
         says(d.hears("A 11 ack 1"), "R 1", 7);
@@ -43,7 +43,7 @@ class ConnectionSettingsTest {
         Dialogue cookies = markedServer(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS), 9);
         cookies.hears("S 0 mss 1000").after(1);
         assertEquals(1, cookies.engine.counters().synCookiesSent);
-        assertEquals(9, cookies.mark);
+        assertEquals(9, cookies.soMark);
     }
 
     /** The listener has another mark and may be closed. */
@@ -52,9 +52,9 @@ class ConnectionSettingsTest {
         for (int mark : new int[] {-3, 0}) {
             Dialogue d = new Dialogue(Dialogue.plain());
             TcpListener listener = d.engine.listen(0, 0, Dialogue.PORT, 8, "listener");
-            listener.mark(7);
+            listener.soMark(7);
             d.hears("S 0 mss 1000").says("SA 0 ack 1").hears("A 1 ack 1").saysNothing();
-            d.c.mark(mark);
+            d.c.soMark(mark);
             d.c.close();
             says(d, "FA 1 ack 1", mark);
             says(d.hears("FA 1 ack 2"), "A 2 ack 2", mark);
@@ -66,11 +66,11 @@ class ConnectionSettingsTest {
     @Test
     void resetsOfClientHaveItsMark() {
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
-        d.c.mark(5);
+        d.c.soMark(5);
         says(d, "S 0", 5);
         says(d.hears("SA 0 ack 9 mss 1000"), "R 9", 5);
         says(d.hears("SA 0 ack 1 mss 1000"), "A 1 ack 1", 5);
-        d.c.mark(0);
+        d.c.soMark(0);
         says(d.hears("A 1 len 10 ack 1"), "A 1 ack 11", 0);
     }
 
@@ -274,7 +274,7 @@ class ConnectionSettingsTest {
         assertTrue(d.c.info().timerNanos() > 0, d.c.info().toString());
         d.send(10).says("PA 1 len 10 ack 1");
         assertEquals("on", d.c.info().timer(), "what is in flight comes first");
-        assertTrue(d.c.info().timerNanos() > 0 && d.c.info().timerNanos() <= d.c.info().timeoutNanos());
+        assertTrue(d.c.info().timerNanos() > 0 && d.c.info().timerNanos() <= d.c.info().retransmissionTimeoutNanos());
         d.hears("A 1 ack 11 win 0").send(10).after(1);
         assertEquals("persist", d.c.info().timer());
     }

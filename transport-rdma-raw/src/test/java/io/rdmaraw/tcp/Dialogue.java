@@ -38,7 +38,7 @@ final class Dialogue {
     /** Right edge of the window in the last segment. */
     int edge;
     /** SO_MARK of the last segment. */
-    int mark;
+    int soMark;
     private final Deque<String> said = new ArrayDeque<>();
     private final List<ByteBuf> buffers = new ArrayList<>();
     private final Segment segment = new Segment();
@@ -181,7 +181,7 @@ final class Dialogue {
         Segment out = new Segment();
         while (engine.pollSegment(now, out)) {
             said.add(format(out));
-            mark = out.mark;
+            soMark = out.soMark;
             edge = out.ack + (out.window << (c == null ? 0 : c.rcvWndShift)) - IRS;
             out.releasePayload();
         }

@@ -37,7 +37,8 @@ class ReleasedBufferTest {
         right.send(ends.buffer(bytes));
         ends.run(TimeUnit.SECONDS.toNanos(10));
         assertArrayEquals(bytes, ends.serverEvents.received.toByteArray());
-        assertTrue(ends.clientEvents.events.contains("closed DATA_RELEASED"), ends.clientEvents.events.toString());
+        assertTrue(ends.clientEvents.events.contains("closed WRITTEN_BUFFER_RELEASED"),
+                ends.clientEvents.events.toString());
         assertTrue(ends.serverEvents.events.contains("closed RESET_BY_PEER"), ends.serverEvents.events.toString());
         assertEquals(1, ends.client.counters().buffersReleasedEarly);
         right.close();

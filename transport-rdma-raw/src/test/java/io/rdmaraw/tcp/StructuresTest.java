@@ -359,7 +359,7 @@ class StructuresTest {
             c.sndNxt = i;
             c.rcvNxt = -i;
             int mark = i % 5 == 0 ? i + 1 : 0;
-            c.mark(mark);
+            c.soMark(mark);
             int record = table.find(c.hash, c.localHigh, c.localLow, c.localPort, c.remoteHigh, c.remoteLow,
                     c.remotePort);
             Long expiry = model.get(i);
@@ -372,7 +372,7 @@ class StructuresTest {
             } else {
                 assertEquals(i, table.sndNxt(record));
                 assertEquals(-i, table.rcvNxt(record));
-                assertEquals(mark, table.mark(record), "step " + step);
+                assertEquals(mark, table.soMark(record), "step " + step);
                 if (random.nextInt(3) == 0) {
                     table.restart(record, now);
                     model.put(i, now + 1000);

@@ -3,8 +3,8 @@ package io.rdmaraw.testsuite.tcp;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.socket.ServerDescriptor;
 import io.rdmaraw.takeover.TakeoverConnection;
-import io.rdmaraw.takeover.TakeoverListener;
 import io.rdmaraw.takeover.TakeoverMessage;
+import io.rdmaraw.takeover.TakeoverSocket;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -179,8 +179,8 @@ class RollingRestartOverVethTest {
         }
     }
 
-    private static TakeoverConnection accept(TakeoverListener listener) throws IOException {
-        TakeoverConnection accepted = listener.accept(Await.PATIENCE.toNanos());
+    private static TakeoverConnection accept(TakeoverSocket takeoverSocket) throws IOException {
+        TakeoverConnection accepted = takeoverSocket.accept(Await.PATIENCE.toNanos());
         assertNotNull(accepted, "a successor");
         return accepted;
     }
@@ -193,11 +193,11 @@ class RollingRestartOverVethTest {
     void successorEndsIfPredecessorServesAgain(TestNetwork network) throws Exception {
         prepare(network);
         try (ServerSocketChannel kernel = ServerSocketChannel.open();
-                TakeoverListener listener = TakeoverListener.open(directory.resolve("takeover.sock"))) {
+                TakeoverSocket takeoverSocket = TakeoverSocket.open(directory.resolve("takeover.sock"))) {
             int descriptor = ServerDescriptor.find(kernel);
             kernel.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
             try (RestartedServer successor = start(SoftDevice.PACKET, "")) {
-                try (TakeoverConnection connection = accept(listener)) {
+                try (TakeoverConnection connection = accept(takeoverSocket)) {
                     connection.receive(Await.PATIENCE.toNanos());
                     TakeoverMessage.Port port = new TakeoverMessage.Port(SoftDevice.PACKET.on(pair.ours().name()),
                             IpAddress.parse(address), PORT);
@@ -206,7 +206,7 @@ class RollingRestartOverVethTest {
                     assertInstanceOf(TakeoverMessage.Take.class, connection.receive(Await.PATIENCE.toNanos()));
                     acceptsFromKernel(kernel, "the successor is bound, and does not serve yet");
                 }
-                try (TakeoverConnection asked = accept(listener)) {
+                try (TakeoverConnection asked = accept(takeoverSocket)) {
                     asked.receive(Await.PATIENCE.toNanos());
                     asked.send(new TakeoverMessage.Refusal("it serves"));
                 }

@@ -72,7 +72,7 @@ final class ControlFrames {
                 target.low(), NeighborDiscovery.OPTION_SOURCE_LINK_LAYER, mac);
         if (source.isAny()) {
             // RFC 4861 section 7.1.1: no link-layer option if the source is unspecified.
-            lengthBytes = NeighborDiscovery.NEIGHBOR_LENGTH_BYTES;
+            lengthBytes = NeighborDiscovery.NEIGHBOR_FIXED_LENGTH_BYTES;
         }
         sendIcmpv6(frame, message, lengthBytes, source, destination, ND_HOP_LIMIT);
     }

@@ -294,8 +294,8 @@ public final class UserspaceHost {
             }
             return;
         }
-        long mac = NeighborDiscovery.linkLayerOption(message, lengthBytes, NeighborDiscovery.NEIGHBOR_LENGTH_BYTES,
-                NeighborDiscovery.OPTION_SOURCE_LINK_LAYER);
+        long mac = NeighborDiscovery.linkLayerOption(message, lengthBytes,
+                NeighborDiscovery.NEIGHBOR_FIXED_LENGTH_BYTES, NeighborDiscovery.OPTION_SOURCE_LINK_LAYER);
         counters.solicitationsAnswered++;
         if (source.isAny()) {
             // RFC 4861 section 7.2.4: response to duplicate address detection.
@@ -317,8 +317,8 @@ public final class UserspaceHost {
             conflict(claim, nowNanos);
             return;
         }
-        long mac = NeighborDiscovery.linkLayerOption(message, lengthBytes, NeighborDiscovery.NEIGHBOR_LENGTH_BYTES,
-                NeighborDiscovery.OPTION_TARGET_LINK_LAYER);
+        long mac = NeighborDiscovery.linkLayerOption(message, lengthBytes,
+                NeighborDiscovery.NEIGHBOR_FIXED_LENGTH_BYTES, NeighborDiscovery.OPTION_TARGET_LINK_LAYER);
         int flags = NeighborDiscovery.flags(message);
         neighbors.advertised(target, mac == NeighborDiscovery.ABSENT ? Neighbor.NO_MAC : mac,
                 (flags & NeighborDiscovery.FLAG_SOLICITED) != 0, (flags & NeighborDiscovery.FLAG_OVERRIDE) != 0,

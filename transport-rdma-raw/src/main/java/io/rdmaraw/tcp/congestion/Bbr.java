@@ -119,7 +119,7 @@ public final class Bbr implements RateBasedControl {
     }
 
     @Override
-    public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+    public int onEcnMark(CongestionWindow window, int flightBytes, long nowNanos) {
         recordLoss(window);
         return UNBOUNDED;
     }

@@ -38,7 +38,7 @@ public interface CongestionControl {
     int onCongestion(CongestionWindow window, int flightBytes, long nowNanos);
 
     /** Handles an ECN mark that was not answered yet (RFC 3168 section 6.1.2). Returns the new {@code ssthresh}. */
-    default int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+    default int onEcnMark(CongestionWindow window, int flightBytes, long nowNanos) {
         return onCongestion(window, flightBytes, nowNanos);
     }
 

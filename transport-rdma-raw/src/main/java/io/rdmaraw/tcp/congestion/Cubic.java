@@ -103,7 +103,7 @@ public final class Cubic implements CongestionControl {
     }
 
     @Override
-    public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+    public int onEcnMark(CongestionWindow window, int flightBytes, long nowNanos) {
         return reduce(window, CongestionControl.usesAlternativeBackoff(window) ? BETA_ECN : BETA, nowNanos);
     }
 
@@ -111,8 +111,8 @@ public final class Cubic implements CongestionControl {
         saved = saved == null ? new SavedState() : saved;
         saved.windowMax = windowMax;
         saved.k = k;
-        saved.estimate = windowEstimate;
-        saved.epochNanos = epochStartNanos;
+        saved.windowEstimate = windowEstimate;
+        saved.epochStartNanos = epochStartNanos;
         saved.timedOut = timedOut;
         // The maximum set below is newer than the last timeout, so it describes the path.
         timedOut = false;
@@ -140,8 +140,8 @@ public final class Cubic implements CongestionControl {
         if (saved != null) {
             windowMax = saved.windowMax;
             k = saved.k;
-            windowEstimate = saved.estimate;
-            epochStartNanos = saved.epochNanos;
+            windowEstimate = saved.windowEstimate;
+            epochStartNanos = saved.epochStartNanos;
             timedOut = saved.timedOut;
         }
     }
@@ -163,8 +163,8 @@ public final class Cubic implements CongestionControl {
     private static final class SavedState {
         private double windowMax;
         private double k;
-        private double estimate;
-        private long epochNanos;
+        private double windowEstimate;
+        private long epochStartNanos;
         private boolean timedOut;
     }
 }

@@ -45,7 +45,7 @@ public final class Dctcp implements CongestionControl {
 
     /** Section 3.3, step 9. */
     @Override
-    public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+    public int onEcnMark(CongestionWindow window, int flightBytes, long nowNanos) {
         return Math.max((int) (window.congestionWindowBytes() * (1 - alpha / 2)), 2 * window.segmentBytes());
     }
 

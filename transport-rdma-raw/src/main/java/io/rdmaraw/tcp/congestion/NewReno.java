@@ -44,7 +44,7 @@ public final class NewReno implements CongestionControl {
      * flight after the ACK that reports the mark.
      */
     @Override
-    public int onMarked(CongestionWindow window, int flightBytes, long nowNanos) {
+    public int onEcnMark(CongestionWindow window, int flightBytes, long nowNanos) {
         ackedSinceGrowth = 0;
         double factor = CongestionControl.usesAlternativeBackoff(window) ? BETA_ECN : 0.5;
         return Math.max((int) (window.congestionWindowBytes() * factor), 2 * window.segmentBytes());

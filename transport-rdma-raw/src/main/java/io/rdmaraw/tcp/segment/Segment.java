@@ -82,10 +82,10 @@ public final class Segment extends SegmentPayload {
     /** Frames that hold an input segment, slice by slice. The core only passes them on to its events. */
     public Object frames;
     /** SO_MARK of the connection or listener that sends an output segment, for route lookup; 0: none. */
-    public int mark;
+    public int soMark;
     public SegmentOwner connection;
     /** Attachment of a connection that has ended and sends its final segment; otherwise null. */
-    public Object attachment;
+    public Object connectionAttachment;
 
     /** Resets all fields. Payload references are dropped, not released. */
     public Segment clear() {
@@ -104,11 +104,11 @@ public final class Segment extends SegmentPayload {
         dscp = 0;
         hopLimit = DEFAULT_HOP_LIMIT;
         flowLabel = 0;
-        mark = 0;
+        soMark = 0;
         peerMac = 0;
         frames = null;
         connection = null;
-        attachment = null;
+        connectionAttachment = null;
         clearOptions();
         clearPayload();
         return this;
@@ -297,10 +297,10 @@ public final class Segment extends SegmentPayload {
         fastOpenCookieLow = other.fastOpenCookieLow;
         sackCount = other.sackCount;
         System.arraycopy(other.sack, 0, sack, 0, sack.length);
-        mark = other.mark;
+        soMark = other.soMark;
         peerMac = other.peerMac;
         connection = other.connection;
-        attachment = other.attachment;
+        connectionAttachment = other.connectionAttachment;
     }
 
     /** Returns the sequence space that the segment occupies: payload, SYN and FIN. */
@@ -318,7 +318,7 @@ public final class Segment extends SegmentPayload {
      * the connection has ended; null for replies without a connection.
      */
     public Object attachment() {
-        return connection != null ? connection.attachment() : attachment;
+        return connection != null ? connection.attachment() : connectionAttachment;
     }
 
     @Override

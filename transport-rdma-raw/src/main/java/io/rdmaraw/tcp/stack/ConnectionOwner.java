@@ -8,13 +8,13 @@ public interface ConnectionOwner {
     void transportChanged();
 
     /** Returns the stack of the loop that the channel is registered with; null if it is not registered. */
-    TcpStack loopStack();
+    TcpStack tcpStack();
 
     /** Returns the size of the connection's send buffer in bytes. */
     int sendBufferBytes(TcpConnection connection);
 
-    /** Returns whether a flush may be deferred until the loop has run its queued tasks. */
-    boolean coalescesFlushes();
+    /** Returns whether a flush may be deferred until the loop has run its queued tasks, to share their doorbell. */
+    boolean sharesFlushes();
 
     /** Applies the channel's options to a connection that is being opened. */
     void applyOptions(TcpConnection connection);

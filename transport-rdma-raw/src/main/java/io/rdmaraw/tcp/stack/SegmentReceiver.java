@@ -46,7 +46,7 @@ final class SegmentReceiver {
     private long burstNanos;
     private final ReceivedFrames frames = new ReceivedFrames();
     private final GroAggregator gro = new GroAggregator();
-    private SegmentTap tap;
+    private SegmentObserver observer;
 
     /**
      * @param mtuBytes the MTU of the device
@@ -173,17 +173,17 @@ final class SegmentReceiver {
     }
 
     /**
-     * Sets the tap for received segments.
+     * Sets the observer of received segments.
      *
-     * @param tapOrNull receives each segment from now on; null for none
+     * @param observerOrNull receives each segment from now on; null for none
      */
-    void tap(SegmentTap tapOrNull) {
-        tap = tapOrNull;
+    void observeSegments(SegmentObserver observerOrNull) {
+        observer = observerOrNull;
     }
 
     private void process() {
-        if (tap != null) {
-            tap.segment(in);
+        if (observer != null) {
+            observer.onSegment(in);
         }
         TcpTransport forwarded = forwardingTable.isEmpty() ? null : forwardingTable.find(in);
         if (forwarded != null) {

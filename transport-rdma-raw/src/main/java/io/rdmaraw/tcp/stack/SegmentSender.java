@@ -31,7 +31,7 @@ final class SegmentSender {
     private final TcpFrameBuilder frameBuilder;
     private final EventLoop loop;
     private final Segment out = new Segment();
-    private SegmentTap tap;
+    private SegmentObserver observer;
 
     SegmentSender(TcpStack stack, DeviceQueue deviceQueue, TcpNetwork network, TcpEngine engine,
             TcpFrameBuilder frameBuilder,
@@ -85,22 +85,22 @@ final class SegmentSender {
         return frameBuilder.hasRoom() || deviceQueue.frameQueue().reclaim() > 0 && frameBuilder.hasRoom();
     }
 
-    boolean isTapped() {
-        return tap != null;
+    boolean isObserved() {
+        return observer != null;
     }
 
     /**
-     * Sets the tap for sent segments.
+     * Sets the observer of sent segments.
      *
-     * @param tapOrNull receives each segment from now on; null for none
+     * @param observerOrNull receives each segment from now on; null for none
      */
-    void tap(SegmentTap tapOrNull) {
-        tap = tapOrNull;
+    void observeSegments(SegmentObserver observerOrNull) {
+        observer = observerOrNull;
     }
 
     private void send() {
-        if (tap != null) {
-            tap.segment(out);
+        if (observer != null) {
+            observer.onSegment(out);
         }
         TcpPath path = pathOf(out);
         if (path == null || !path.isPath()) {
@@ -185,9 +185,9 @@ final class SegmentSender {
         }
         return transport != null
                 ? network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort, segment.destinationHigh,
-                        segment.destinationLow, segment.destinationPort, segment.mark, segment.peerMac)
+                        segment.destinationLow, segment.destinationPort, segment.soMark, segment.peerMac)
                 : network.pathOfReply(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
-                        segment.destinationHigh, segment.destinationLow, segment.destinationPort, segment.mark,
+                        segment.destinationHigh, segment.destinationLow, segment.destinationPort, segment.soMark,
                         segment.peerMac);
     }
 

@@ -12,7 +12,8 @@ import java.util.Locale;
 
 /** Maps the reasons for the end of a connection to the exceptions and messages of ordinary sockets. */
 public final class StreamErrors {
-    private static final String LINK_GONE = "Network is down: the device of the connection has failed or was removed";
+    private static final String NETWORK_DOWN =
+            "Network is down: the device of the connection has failed or was removed";
 
     private StreamErrors() {
     }
@@ -27,7 +28,7 @@ public final class StreamErrors {
             case TIMED_OUT -> softError == null ? new ConnectException("Connection timed out") : timedOut(softError);
             case UNREACHABLE -> new NoRouteToHostException("No route to host");
             case ABORTED, FINISHED -> new SocketException("Connection closed");
-            case LINK_GONE -> new SocketException(LINK_GONE);
+            case DEVICE_REMOVED -> new SocketException(NETWORK_DOWN);
             default -> new ConnectException("Connection refused");
         };
     }
@@ -42,10 +43,11 @@ public final class StreamErrors {
             case RESET_BY_PEER, REFUSED -> new SocketException("Connection reset by peer");
             case TIMED_OUT -> softError == null ? new SocketException("Connection timed out") : timedOut(softError);
             case UNREACHABLE -> new NoRouteToHostException("No route to host");
-            case LINK_GONE -> new SocketException(LINK_GONE);
+            case DEVICE_REMOVED -> new SocketException(NETWORK_DOWN);
             case FINISHED, ABORTED, DATA_AFTER_CLOSE -> null;
-            case DATA_RELEASED -> new SocketException("Connection aborted: a buffer that was written to it was "
-                    + "released once more before the peer had it; the channel owns what is written");
+            case WRITTEN_BUFFER_RELEASED -> new SocketException("Connection aborted: a handler released a ByteBuf"
+                    + " after write(), before the peer had acknowledged its bytes. write() passes the ByteBuf to the"
+                    + " channel, which releases it");
         };
     }
 
@@ -73,7 +75,7 @@ public final class StreamErrors {
     }
 
     /** Returns an error of a kernel socket as an {@link IOException}; other exceptions become its cause. */
-    public static IOException of(Throwable cause) {
+    public static IOException toIOException(Throwable cause) {
         return cause instanceof IOException e ? e : new IOException(cause.getMessage(), cause);
     }
 

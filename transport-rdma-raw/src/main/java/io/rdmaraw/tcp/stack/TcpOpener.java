@@ -30,10 +30,10 @@ public final class TcpOpener {
     /**
      * Opens a connection. The channel is notified of the result.
      *
-     * @param mark {@code SO_MARK}; 0 if unset
+     * @param soMark {@code SO_MARK}; 0 if unset
      * @throws IOException if there is no route to the peer or no free port
      */
-    public TcpTransport connect(InetSocketAddress localOrNull, InetSocketAddress remote, int mark,
+    public TcpTransport connect(InetSocketAddress localOrNull, InetSocketAddress remote, int soMark,
                                 ConnectionOwner channel) throws IOException {
         IpAddress target = targetOf(remote);
         if (target.isMulticast() || target.equals(IpAddress.BROADCAST)) {
@@ -41,7 +41,7 @@ public final class TcpOpener {
             throw new NoRouteToHostException("Network is unreachable: " + target
                     + " stands for many hosts, and a connection is to one");
         }
-        TcpTransport transport = openOnFreePort(localOrNull, target, remote.getPort(), mark);
+        TcpTransport transport = openOnFreePort(localOrNull, target, remote.getPort(), soMark);
         transport.channel(channel);
         channel.applyOptions(transport.connection());
         stack.counters().openConnections++;
@@ -51,11 +51,11 @@ public final class TcpOpener {
     /**
      * Returns whether the kernel must carry a connection to this peer because the device's link does not lead there.
      *
-     * @param mark {@code SO_MARK}; 0 if unset
+     * @param soMark {@code SO_MARK}; 0 if unset
      */
-    public boolean isForKernel(InetSocketAddress localOrNull, InetSocketAddress remote, int mark) {
+    public boolean isForKernel(InetSocketAddress localOrNull, InetSocketAddress remote, int soMark) {
         return network.isForKernel(localOrNull, remote.getAddress().isAnyLocalAddress()
-                ? targetOf(remote).toInetAddress() : remote.getAddress(), mark);
+                ? targetOf(remote).toInetAddress() : remote.getAddress(), soMark);
     }
 
     /**
@@ -89,7 +89,7 @@ public final class TcpOpener {
      * Opens a connection on a port that is not in TIME-WAIT towards this peer. The network may offer a port that is.
      * Such a port remains reserved until a port is found, so that it is not offered again.
      */
-    private TcpTransport openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort, int mark)
+    private TcpTransport openOnFreePort(InetSocketAddress localOrNull, IpAddress target, int targetPort, int soMark)
             throws IOException {
         if (targetPort == 0) {
             throw new ConnectException("Connection refused: cannot connect to port 0 of " + target);
@@ -100,17 +100,17 @@ public final class TcpOpener {
             for (int attempt = 1;; attempt++) {
                 TcpNetwork.Binding binding;
                 try {
-                    binding = network.connect(localOrNull, target, targetPort, mark);
+                    binding = network.connect(localOrNull, target, targetPort, soMark);
                 } catch (BindException e) {
                     TcpPort timeWaitPort = anyPort ? acquireTimeWaitPort(localOrNull, target, targetPort) : null;
                     if (timeWaitPort == null) {
                         throw e;
                     }
-                    return open(timeWaitPort.binding(), timeWaitPort, target, targetPort, mark);
+                    return open(timeWaitPort.binding(), timeWaitPort, target, targetPort, soMark);
                 }
                 TcpPort port = new ConnectedPort(stack, binding, target, targetPort);
                 if (isFree(binding, target, targetPort)) {
-                    return open(binding, port, target, targetPort, mark);
+                    return open(binding, port, target, targetPort, soMark);
                 }
                 unusable = attempt == 1 ? new ArrayList<>() : unusable;
                 unusable.add(port);
@@ -144,12 +144,12 @@ public final class TcpOpener {
     }
 
     private TcpTransport open(TcpNetwork.Binding binding, TcpPort port, IpAddress target, int targetPort,
-                              int mark) {
+                              int soMark) {
         TcpTransport transport = new TcpTransport(stack, port);
         IpAddress local = binding.local();
         transport.connection(stack.engine().connect(System.nanoTime(), local.high(), local.low(), binding.port(),
                 target.high(), target.low(), targetPort, null, stack.deviceQueue().limits().mtuBytes(), transport));
-        transport.connection().mark(mark);
+        transport.connection().soMark(soMark);
         transport.path(network);
         return transport;
     }

@@ -30,11 +30,12 @@ public final class TcpSnapshots {
     /** Returns the state of a connection. */
     public static RdmaRawTcpInfo info(TcpConnectionInfo info) {
         return new RdmaRawTcpInfo(info.state().name(), info.congestionControl(), info.recovering(),
-                info.smoothedRttNanos(), info.minimumRttNanos(), info.timeoutNanos(), info.congestionWindowBytes(),
-                info.sendWindowBytes(), info.receiveWindowBytes(), info.segmentBytes(), info.pathMtuBytes(),
-                info.unacknowledgedBytes(), info.unsentBytes(), info.bytesAcked(), info.bytesReceived(),
-                info.segmentsIn(), info.segmentsOut(), info.retransmittedSegments(), info.timer(), info.timerNanos(),
-                info.timestamps(), info.sack(), info.ecn(), info.sendWindowShift(), info.receiveWindowShift(),
+                info.smoothedRttNanos(), info.minimumRttNanos(), info.retransmissionTimeoutNanos(),
+                info.congestionWindowBytes(), info.sendWindowBytes(), info.receiveWindowBytes(), info.segmentBytes(),
+                info.pathMtuBytes(), info.unacknowledgedBytes(), info.unsentBytes(), info.bytesAcked(),
+                info.bytesReceived(), info.segmentsIn(), info.segmentsOut(), info.retransmittedSegments(),
+                info.timer(), info.timerNanos(), info.timestamps(), info.sack(), info.ecn(),
+                info.sendWindowShift(), info.receiveWindowShift(),
                 info.rttVariationNanos(), info.receiveRttNanos(), info.backoff(), info.unansweredTimeouts(),
                 info.slowStartThresholdBytes(), info.peerSegmentBytes(), info.receiveBufferBytes(),
                 info.inFlightBytes(), info.lostBytes(), info.sackedBytes(), info.unreadBytes(),

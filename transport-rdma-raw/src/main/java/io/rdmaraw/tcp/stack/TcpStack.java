@@ -107,18 +107,18 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Returns whether a capture or a handler observes the segments. */
-    public boolean isTapped() {
-        return sender.isTapped();
+    public boolean isObserved() {
+        return sender.isObserved();
     }
 
     /**
-     * Sets the tap for received and sent segments.
+     * Sets the observer of received and sent segments.
      *
-     * @param tapOrNull receives each segment from now on; null for none
+     * @param observerOrNull receives each segment from now on; null for none
      */
-    public void tap(SegmentTap tapOrNull) {
-        receiver.tap(tapOrNull);
-        sender.tap(tapOrNull);
+    public void observeSegments(SegmentObserver observerOrNull) {
+        receiver.observeSegments(observerOrNull);
+        sender.observeSegments(observerOrNull);
     }
 
     public DeviceQueue deviceQueue() {
@@ -560,7 +560,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     /** Ends all connections, because nothing can be sent any more. */
     @Override
     public void deviceRemoved() {
-        shutdown(CloseReason.LINK_GONE);
+        shutdown(CloseReason.DEVICE_REMOVED);
     }
 
     /** Returns whether closed channels have left connections with unacknowledged data or FIN. */

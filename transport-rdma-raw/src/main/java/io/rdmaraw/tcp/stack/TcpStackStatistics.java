@@ -98,7 +98,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .drop("route-lookup-limited", s -> s.droppedLookupLimited, "replies to unknown senders beyond the limit of"
                     + " route lookups in the kernel")
             .drop("unresolved", s -> s.droppedUnresolved, "segments to a next hop with an unknown MAC address")
-            .drop("reply-queue-full", engine(c -> c.replyDrops),
+            .drop("reply-queue-full", engine(c -> c.droppedReplies),
                     "replies to segments without a connection, beyond their limit")
             .drop("unmatched-icmp", engine(c -> c.icmpIgnored), "ICMP errors that do not match data in flight")
             .drop("icmp-flood", s -> s.droppedIcmp.sum(), "ICMP errors beyond the limit of queued ones")

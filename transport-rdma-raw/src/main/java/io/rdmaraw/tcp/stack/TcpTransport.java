@@ -85,7 +85,7 @@ public final class TcpTransport implements StreamTransport {
                 || current.isReturnPath() && current.targetMac() != connection.peerMac()) {
             current = network.path(connection.localHigh(), connection.localLow(), connection.localPort(),
                     connection.remoteHigh(), connection.remoteLow(), connection.remotePort(),
-                    connection.mark(), connection.peerMac());
+                    connection.soMark(), connection.peerMac());
             path = current;
             if (current != null && current.isPath()) {
                 connection.limitMtu(current.linkMtuBytes());
@@ -96,9 +96,9 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Sets {@code SO_MARK}. The path is looked up again with the routing rules for the new mark. */
-    public void mark(int changed) {
-        if (changed != connection.mark()) {
-            connection.mark(changed);
+    public void soMark(int changed) {
+        if (changed != connection.soMark()) {
+            connection.soMark(changed);
             releaseNextHop();
         }
     }
@@ -128,7 +128,7 @@ public final class TcpTransport implements StreamTransport {
             TcpStack current = stack();
             if (current == destination) {
                 attachHere(attaching);
-            } else if (attaching.loopStack() == destination) {
+            } else if (attaching.tcpStack() == destination) {
                 moveTo(destination, attaching);
             }
             // Otherwise the channel has moved on, and attaches on its present loop.
@@ -136,7 +136,7 @@ public final class TcpTransport implements StreamTransport {
     }
 
     private void moveFromEndedLoop(ConnectionOwner attaching, TcpStack destination) {
-        if (attaching.loopStack() == destination) {
+        if (attaching.tcpStack() == destination) {
             location.setStack(destination);
             recordLoopEnd();
             attachHere(attaching);
@@ -150,7 +150,7 @@ public final class TcpTransport implements StreamTransport {
 
     private void attachHere(ConnectionOwner attaching) {
         TcpStack current = stack();
-        if (!orphaned && attaching.loopStack() == current) {
+        if (!orphaned && attaching.tcpStack() == current) {
             channel = attaching;
             hasSendRoom = true;
             current.arrived(this);
@@ -348,7 +348,7 @@ public final class TcpTransport implements StreamTransport {
             stack().receiveNow();
         }
         // Evaluated before the write completes, because its listeners may add tasks.
-        boolean coalesces = channel != null && channel.coalescesFlushes() && stack().transmission().mayCoalesce();
+        boolean shared = channel != null && channel.sharesFlushes() && stack().transmission().mayDeferShared();
         if (closeReason != null) {
             IOException cause = failure();
             throw cause != null ? cause : new SocketException("Broken pipe: the connection is closed");
@@ -356,7 +356,7 @@ public final class TcpTransport implements StreamTransport {
         try {
             StreamSender.fill(this, in, allocator);
         } finally {
-            stack().transmission().flush(coalesces);
+            stack().transmission().flush(shared);
         }
     }
 

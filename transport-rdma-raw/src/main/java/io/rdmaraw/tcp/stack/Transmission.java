@@ -15,25 +15,25 @@ import io.rdmaraw.loop.LoopTasks;
  *   all sent │ │ └────────────────────────► TRANSMITTING ◄──────► BLOCKED
  *            │ │                            ▲     │   no room, room again
  *            └─┼────────────────────────────┼─────┘
- *              │ flush that coalesces       │ no more tasks flush, or the turn begins
+ *              │ shared flush               │ no more tasks flush, or the turn begins
  *              └──────────► SCHEDULED ──────┘
  *
- *   PENDING ── flush that coalesces ──► SCHEDULED
+ *   PENDING ── shared flush ──► SCHEDULED
  *   all states ── the queue is gone ──► ENDED
  * </pre>
  *
  * <p>A flush during the reads of a turn waits for the end of the turn, so that all channels share doorbells. A flush by
- * a task transmits before it returns, because the task may block afterwards. If the channel coalesces flushes
+ * a task transmits before it returns, because the task may block afterwards. If the channel shares flushes
  * ({@code RdmaRawChannelOption.SHARED_FLUSHES}), the flush waits for the tasks behind it, at most
- * {@value #MAX_COALESCED} flushes.
+ * {@value #MAX_SHARED_FLUSHES} flushes.
  *
  * <p>In BLOCKED a flush retries the transmission, too. The state remains BLOCKED until {@link #onSendRoom}, even if the
  * retry sends everything. PENDING and SCHEDULED do not record whether there is unsent data; the engine's deadline does.
  * The turn transmits when that deadline is due, in any state.
  */
 final class Transmission implements Runnable {
-    /** Maximum number of flushes that are coalesced. It bounds the delay of the first. */
-    private static final int MAX_COALESCED = 32;
+    /** Maximum number of flushes that share a doorbell. It bounds the delay of the first. */
+    private static final int MAX_SHARED_FLUSHES = 32;
     private static final int MAX_DELAYED_FINS = 16;
 
     private enum State { IDLE, PENDING, SCHEDULED, TRANSMITTING, BLOCKED, ENDED }
@@ -44,9 +44,9 @@ final class Transmission implements Runnable {
     private State state = State.IDLE;
     /** Set while the reads of a channel are delivered; flushes are deferred then. */
     private boolean reading;
-    private int coalesced;
-    /** Value of {@link #coalesced} when this task was last enqueued. */
-    private int coalescedAtEnqueue;
+    private int sharedFlushes;
+    /** Value of {@link #sharedFlushes} when this task was last enqueued. */
+    private int sharedFlushesAtEnqueue;
     /** Whether this task is in the loop's task queue. */
     private boolean enqueued;
     /** Number of connections that ended their output while others wait to be read. */
@@ -86,8 +86,8 @@ final class Transmission implements Runnable {
         reading = wasReading;
     }
 
-    /** Returns whether a coalescing flush would be deferred until other tasks have run. */
-    boolean mayCoalesce() {
+    /** Returns whether a shared flush would be deferred until other tasks have run. */
+    boolean mayDeferShared() {
         return !reading && state != State.ENDED && hasOtherTasks();
     }
 
@@ -98,19 +98,19 @@ final class Transmission implements Runnable {
     /**
      * Transmits or defers after a flush of a channel.
      *
-     * @param coalesces whether the channel coalesces flushes
+     * @param shared whether the channel shares flushes
      */
-    void flush(boolean coalesces) {
+    void flush(boolean shared) {
         if (reading) {
             state = state == State.IDLE ? State.PENDING : state;
-        } else if (!coalesces || !coalesce()) {
+        } else if (!shared || !deferShared()) {
             transmit(System.nanoTime());
         }
     }
 
-    private boolean coalesce() {
+    private boolean deferShared() {
         if (state != State.IDLE && state != State.PENDING && state != State.SCHEDULED
-                || ++coalesced >= MAX_COALESCED) {
+                || ++sharedFlushes >= MAX_SHARED_FLUSHES) {
             return false;
         }
         state = State.SCHEDULED;
@@ -125,18 +125,18 @@ final class Transmission implements Runnable {
      */
     private void enqueueBehindTasks() {
         enqueued = true;
-        coalescedAtEnqueue = coalesced;
+        sharedFlushesAtEnqueue = sharedFlushes;
         LoopTasks.executeOrElse(loop, this, this);
     }
 
-    /** Transmits when the tasks behind a coalesced flush have run. */
+    /** Transmits when the tasks behind a shared flush have run. */
     @Override
     public void run() {
         enqueued = false;
         if (state != State.SCHEDULED) {
             return;
         }
-        if (coalesced > coalescedAtEnqueue && hasOtherTasks()) {
+        if (sharedFlushes > sharedFlushesAtEnqueue && hasOtherTasks()) {
             enqueueBehindTasks();
         } else {
             transmit(System.nanoTime());
@@ -162,7 +162,7 @@ final class Transmission implements Runnable {
     /** Sends all segments of the engine, as far as there is room. */
     void transmit(long now) {
         delayedFins = 0;
-        coalesced = 0;
+        sharedFlushes = 0;
         send(now, false);
     }
 

@@ -62,14 +62,14 @@ class FailedSegmentTest {
     /** Has the stack receive segments, of which the first causes an exception. */
     private void fail(Consumer<TcpStack> receive) throws InterruptedException {
         onLoop(() -> {
-            stack.tap(segment -> {
+            stack.observeSegments(segment -> {
                 if (seen++ == 0) {
                     throw new IllegalStateException("expected");
                 }
             });
             assertThrows(IllegalStateException.class, () -> receive.accept(stack));
             assertFalse(stack.isInBurst());
-            stack.tap(null);
+            stack.observeSegments(null);
             return null;
         });
     }

@@ -9,21 +9,22 @@ import static java.util.Map.entry;
  * Remedies for persistent drops and errors, by the name of their metric. Metrics without a remedy are caused by
  * peers or are part of the protocol; they are only counted.
  */
-final class DropHints {
+final class DropRemedies {
     private static final String MORE_POLLS = "let the loop poll more often: more loops, less work in handlers, or a"
             + " larger receiveQueueDepth";
     private static final String NEXT_HOP = "look whether the next hop answers ARP or neighbour discovery:"
             + " ip neigh, ip route get PEER";
     private static final Map<String, String> BY_METRIC = Map.ofEntries(
-            entry("bad-checksum", "frames are damaged on the way, or a sender of this host leaves checksums out on an"
-                    + " interface where that is not expected: 'ethtool -K INTERFACE tx off' at the sender tells which,"
-                    + " and SOFTVERBS_PARTIAL_CHECKSUMS=on here has them computed"),
-            entry("malformed", "a sender or something on the way truncates packets or writes wrong lengths:"
-                    + " 'tcpdump -v' at the sender shows it"),
+            entry("bad-checksum", "frames are damaged on the way, or a sender on this host omits checksums (offload)"
+                    + " on an interface where that is not expected. In the second case set"
+                    + " SOFTVERBS_PARTIAL_CHECKSUMS=on for this process, or run 'ethtool -K INTERFACE tx off' for the"
+                    + " sender's interface"),
+            entry("malformed", "a sender or a device on the way truncates packets or writes wrong lengths:"
+                    + " 'tcpdump -v' at the sender shows whether the sender does"),
             entry("martian", "packets with impossible addresses, such as this host's own as the source, come to"
-                    + " this host: 'tcpdump -e' at the sender shows whose they are"),
-            entry("foreign-vlan", "frames carry a VLAN tag that no channel asked for: take the tag out before them,"
-                    + " or name the VLAN in a rule"),
+                    + " this host: 'tcpdump -e' on the link shows the MAC address of their sender"),
+            entry("foreign-vlan", "frames carry a VLAN tag that no channel asked for: remove the tag before the frames"
+                    + " reach this interface, or name the VLAN in a rule"),
             entry("too-long", "give the senders this interface's MTU, turn GRO and LRO off here, or open the device"
                     + " after the MTU was raised, with larger slotBytes"),
             entry("gso-flags", "a sender puts SYN, RST or URG on packets that hardware segments:"
@@ -44,7 +45,7 @@ final class DropHints {
             entry("driver-full", "the interface runs out of buffers: " + MORE_POLLS + "; 'ethtool -g INTERFACE' shows"
                     + " the size of its rings"),
             entry("interface-full", "the interface is down, or sends more slowly than the loops: 'ip -s link show dev"
-                    + " INTERFACE' shows which; more send queues ('ethtool -L') help"),
+                    + " INTERFACE' shows whether it is down; otherwise use more send queues ('ethtool -L')"),
             entry("no-send-queue", "the interface has fewer send queues than when the device was opened, and the loops"
                     + " share the rest: 'ethtool -l INTERFACE' shows them; open the device again"),
             entry("syn-ring-full", "more clients connect than the loops serve, or it is a flood of SYNs: more loops;"
@@ -56,7 +57,8 @@ final class DropHints {
             entry("unroutable", "the host has no route to the peers, or the link of the route is down: ip route get"
                     + " PEER; ip link"),
             entry("other-link", "the route to the peers is by another link than the device's, and rp_filter of the"
-                    + " device's interface forbids that: give it a route to them, or set rp_filter to 2"),
+                    + " device's interface forbids that: add a route to the peers by the device's interface, or set its"
+                    + " rp_filter to 2"),
             entry("route-lookup-limited", "the host has policy rules (ip rule), and very many addresses send: block"
                     + " forged senders with a firewall in front"),
             entry("unresolved", NEXT_HOP),
@@ -67,10 +69,11 @@ final class DropHints {
             entry("backlog-full", "clients connect faster than the server accepts: a larger SO_BACKLOG, or more"
                     + " loops"),
             entry("not-read", "handlers read too slowly: read more often, or set a larger SO_RCVBUF"),
-            entry("rules.kernel-visible", "the kernel may answer the same packets, with resets for instance: it wants"
-                    + " Linux 6.6 and the capabilities of docs/reference/security.md, or a soft:xdp: device"));
+            entry("rules.kernel-visible", "the kernel also receives the packets and may answer them, for instance with"
+                    + " resets. To prevent that, use Linux 6.6 with the capabilities of docs/reference/security.md, or"
+                    + " a soft:xdp: device"));
 
-    private DropHints() {
+    private DropRemedies() {
     }
 
     /** Returns the names of the metrics that have a remedy. */

@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** A remedy refers to a metric only by name. After renaming the metric, the remedy would never be reported. */
-class DropHintsTest {
+class DropRemediesTest {
     private static final Path SOURCES = Path.of("src/main/java");
 
     /** Tables of metrics are in classes with this name. */
@@ -33,8 +33,8 @@ class DropHintsTest {
     @Test
     void everyRemedyBelongsToAMetric() throws IOException {
         String tables = tables();
-        assertTrue(DropHints.metrics().size() > 20, DropHints.metrics().toString());
-        assertEquals(List.of(), DropHints.metrics().stream()
+        assertTrue(DropRemedies.metrics().size() > 20, DropRemedies.metrics().toString());
+        assertEquals(List.of(), DropRemedies.metrics().stream()
                 .filter(metric -> !tables.contains('"' + metric + '"')).sorted().toList());
     }
 
@@ -47,7 +47,7 @@ class DropHintsTest {
                 pages.append(Files.readString(page));
             }
         }
-        assertEquals(List.of(), DropHints.metrics().stream()
+        assertEquals(List.of(), DropRemedies.metrics().stream()
                 .filter(metric -> !pages.toString().contains('`' + metric + '`')).sorted().toList());
     }
 }

@@ -23,7 +23,7 @@ import java.util.function.BiPredicate;
  * The predecessor's side of a takeover. A thread waits for the next process, hands over the ports to it, and takes them
  * back if that process ends.
  */
-final class TakeoverSuccessors {
+final class SuccessorAcceptor {
     private static final InternalLogger LOGGER = Takeover.LOGGER;
     private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
@@ -36,26 +36,26 @@ final class TakeoverSuccessors {
     private final Takeover takeover;
     private final PortHandover handover;
     private final Path path;
-    private final TakeoverEvents events;
+    private final TakeoverListener listener;
     private final Thread thread;
     /** Null while the socket cannot be created; the thread retries. */
-    private TakeoverListener listener;
+    private TakeoverSocket socket;
     private volatile boolean closed;
 
     /**
      * @param serves whether this process has taken over ports. If so, it serves even if the socket cannot be created
      * @throws IOException if the socket cannot be created and {@code serves} is false
      */
-    TakeoverSuccessors(Takeover takeover, Path path, TakeoverEvents events, boolean serves)
+    SuccessorAcceptor(Takeover takeover, Path path, TakeoverListener listener, boolean serves)
             throws IOException {
         this.takeover = takeover;
         this.path = path;
-        this.events = events;
+        this.listener = listener;
         handover = takeover.handover();
         if (serves) {
             listen();
         } else {
-            listener = TakeoverListener.open(path);
+            socket = TakeoverSocket.open(path);
         }
         thread = Thread.ofPlatform().daemon().name("rdma-raw-takeover").start(this::run);
     }
@@ -64,7 +64,7 @@ final class TakeoverSuccessors {
         try {
             while (!closed) {
                 takeover.checkPredecessor();
-                if (listener != null) {
+                if (socket != null) {
                     serveNext();
                 } else if (!listenAgain()) {
                     LockSupport.parkNanos(CHECK_NANOS);
@@ -72,8 +72,8 @@ final class TakeoverSuccessors {
             }
         } finally {
             // Otherwise the next process could connect and would wait for an answer.
-            if (listener != null) {
-                listener.close();
+            if (socket != null) {
+                socket.close();
             }
         }
     }
@@ -81,7 +81,7 @@ final class TakeoverSuccessors {
     /** Creates the socket for the next process. This process serves even if that fails. */
     private void listen() {
         try {
-            listener = TakeoverListener.open(path);
+            socket = TakeoverSocket.open(path);
         } catch (IOException e) {
             LOGGER.error("cannot listen for a process that takes over the ports; retrying: {}", e.getMessage());
         }
@@ -89,7 +89,7 @@ final class TakeoverSuccessors {
 
     private boolean listenAgain() {
         try {
-            listener = TakeoverListener.open(path);
+            socket = TakeoverSocket.open(path);
             LOGGER.info("a process can take over the ports again");
             return true;
         } catch (IOException e) {
@@ -101,7 +101,7 @@ final class TakeoverSuccessors {
     private void serveNext() {
         TakeoverConnection successor;
         try {
-            successor = listener.accept(CHECK_NANOS);
+            successor = socket.accept(CHECK_NANOS);
         } catch (IOException e) {
             LOGGER.warn("a process cannot take over the ports: {}", e.getMessage());
             // If no descriptor is left, the process stays in the backlog: pause, so that the log does not fill up.
@@ -126,7 +126,7 @@ final class TakeoverSuccessors {
             reclaimPorts(handedOver);
             listen();
             // Even if listen() has failed: otherwise this process would continue to shut down and none would serve.
-            notifyUser(events::resumed);
+            notifyUser(listener::resumed);
         }
     }
 
@@ -174,10 +174,10 @@ final class TakeoverSuccessors {
                 reclaimPorts(handedOver);
             }
         }
-        listener.closeKeepingFile();
-        listener = null;
+        socket.closeKeepingFile();
+        socket = null;
         LOGGER.info("process {} serves the ports now; connections of this process continue", successor.peerPid());
-        notifyUser(() -> events.handedOver(successor.peerPid()));
+        notifyUser(() -> listener.handedOver(successor.peerPid()));
         return handedOver;
     }
 

@@ -16,9 +16,12 @@ import io.rdmaraw.tcp.stack.TcpStack;
  *     per burst of frames.
  * </ol>
  *
- * <p>The first three steps repeat while frames arrive, before the single <i>transmit</i>. One doorbell for all replies
- * costs about the same as a doorbell for the first reply. The limits bound the delay of the first reply: a burst for
- * many connections ends the repetition, and a bulk sender is acknowledged once for all received segments.
+ * <p>The first three steps repeat while frames arrive; <i>transmit</i> runs once, at the end. One doorbell for all
+ * replies costs about as much as a doorbell for the first reply alone. A bulk sender gets one acknowledgement for all
+ * its received segments.
+ *
+ * <p>The first reply waits until the repetition ends. Two limits bound this delay: the number of received frames, and
+ * the number of connections that have received data.
  *
  * <p>Four more places receive:
  *
@@ -34,17 +37,17 @@ import io.rdmaraw.tcp.stack.TcpStack;
  *
  * <p>Used on the loop's thread only.
  */
-final class LoopIteration {
+final class LoopTurn {
     private static final int MAX_CONNECTIONS = 32;
     /** Limit of frames per turn: about a megabyte of full segments, or a quarter of a millisecond. */
     private static final int MAX_FRAMES = 512;
 
     /** Replaced, never modified, because handlers open and close queues during a turn. */
     private DeviceQueue[] deviceQueues = {};
-    private TcpStack tcpOrNull;
+    private TcpStack tcpStackOrNull;
 
     /** Sets the queues that are polled. */
-    void deviceQueues(DeviceQueue[] newQueues) {
+    void setDeviceQueues(DeviceQueue[] newQueues) {
         deviceQueues = newQueues;
     }
 
@@ -53,8 +56,8 @@ final class LoopIteration {
     }
 
     /** Sets the TCP stack of the loop; null removes it. */
-    void tcp(TcpStack stackOrNull) {
-        tcpOrNull = stackOrNull;
+    void setTcpStack(TcpStack stackOrNull) {
+        tcpStackOrNull = stackOrNull;
     }
 
     /** Runs a turn; returns 0 if no step had work. */
@@ -63,7 +66,7 @@ final class LoopIteration {
     }
 
     /**
-     * Continues a turn after its first {@link #receive}. The last round has no frames: its <i>deliver</i> resumes
+     * Continues a turn after its first {@link #receive}. The last repetition has no frames: its <i>deliver</i> resumes
      * senders.
      *
      * @return 0 if no step had work
@@ -85,8 +88,8 @@ final class LoopIteration {
             }
             received = receive();
         }
-        TcpStack tcp = tcpOrNull;
-        return tcp != null && tcp.transmit() ? busySteps + 1 : busySteps;
+        TcpStack tcpStack = tcpStackOrNull;
+        return tcpStack != null && tcpStack.transmit() ? busySteps + 1 : busySteps;
     }
 
     /** Steps <i>receive</i> and <i>process</i>; returns the number of frames. */
@@ -107,12 +110,12 @@ final class LoopIteration {
     }
 
     private int deliverStreams() {
-        TcpStack tcp = tcpOrNull;
-        return tcp == null ? 0 : tcp.deliver();
+        TcpStack tcpStack = tcpStackOrNull;
+        return tcpStack == null ? 0 : tcpStack.deliver();
     }
 
-    /** Returns whether a turn has work even if no frame was received. */
-    boolean isNeeded() {
+    /** Returns whether a queue has something to deliver, so that a turn has work even if no frame was received. */
+    boolean hasPendingDelivery() {
         for (DeviceQueue deviceQueue : deviceQueues) {
             if (deviceQueue.needsDelivery()) {
                 return true;
@@ -125,10 +128,10 @@ final class LoopIteration {
      * Returns the time at which the next turn must run; {@link Long#MAX_VALUE} if only a frame or a task requires one.
      */
     long nextDeadlineNanos() {
-        if (isNeeded()) {
+        if (hasPendingDelivery()) {
             return System.nanoTime();
         }
-        TcpStack tcp = tcpOrNull;
-        return tcp == null ? Long.MAX_VALUE : tcp.nextDeadlineNanos();
+        TcpStack tcpStack = tcpStackOrNull;
+        return tcpStack == null ? Long.MAX_VALUE : tcpStack.nextDeadlineNanos();
     }
 }

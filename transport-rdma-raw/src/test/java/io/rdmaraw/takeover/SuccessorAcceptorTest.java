@@ -18,9 +18,9 @@ import java.util.concurrent.TimeUnit;
  * is full.
  */
 @Timeout(60)
-class TakeoverSuccessorsTest {
+class SuccessorAcceptorTest {
     private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
-    private static final TakeoverEvents NOTHING = new TakeoverEvents() {
+    private static final TakeoverListener NOTHING = new TakeoverListener() {
         @Override
         public void handedOver(long successorPid) {
             // Not called here.
@@ -48,7 +48,7 @@ class TakeoverSuccessorsTest {
     void successorWithoutSocketContinuesAndRetries() throws IOException {
         Path socket = directory.resolve("missing").resolve("socket");
         try (Takeover takeover = Takeover.open(socket)) {
-            TakeoverSuccessors successors = new TakeoverSuccessors(takeover, socket, NOTHING, true);
+            SuccessorAcceptor acceptor = new SuccessorAcceptor(takeover, socket, NOTHING, true);
             try {
                 Files.createDirectory(socket.getParent());
                 try (TakeoverConnection next = connect(socket)) {
@@ -57,14 +57,14 @@ class TakeoverSuccessorsTest {
                     assertInstanceOf(TakeoverMessage.Refusal.class, next.receive(PATIENCE_NANOS));
                 }
             } finally {
-                successors.close();
+                acceptor.close();
             }
             assertFalse(Files.exists(socket));
         }
     }
 
     /**
-     * The successor would take a closed connection for the end of this process, and later successors would find no
+     * The successor would take a closed connection for the end of this process, and later acceptor would find no
      * socket.
      */
     @Test
