@@ -79,7 +79,7 @@ class MovedKernelTransportTest {
 
         private static boolean isArriving() {
             return StackWalker.getInstance().walk(frames -> frames.anyMatch(frame ->
-                    frame.getClassName().endsWith("KernelTransport") && frame.getMethodName().equals("arrive")));
+                    frame.getClassName().endsWith("KernelTransport") && frame.getMethodName().equals("onArrival")));
         }
     }
 
