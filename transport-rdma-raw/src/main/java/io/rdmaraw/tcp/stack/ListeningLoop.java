@@ -137,7 +137,7 @@ final class ListeningLoop {
             loopBinding = stack.network().join(port.binding());
             stack.deviceQueue().attach(eventReceiver, List.of());
             stack.network().addHostChangeListener(onHostChange);
-            // Address changes before {@code follow} were not reported.
+            // Earlier changes of addresses were not reported.
             port.applyHostChange();
         }
         steer();
