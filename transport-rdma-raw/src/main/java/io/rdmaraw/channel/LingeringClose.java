@@ -13,11 +13,13 @@ import java.util.concurrent.TimeUnit;
  * thread. Used on the channel's loop.
  */
 final class LingeringClose implements Executor {
-    private static final long CHECK_MILLIS = 5;
+    private static final long MAX_CHECK_MILLIS = 100;
 
     private final StreamTransport transport;
     private final EventLoop loop;
     private final long endNanos;
+    /** Doubles with each check, so that many unreachable peers do not keep the loop busy. */
+    private long checkMillis = 1;
 
     LingeringClose(StreamTransport transport, EventLoop loop, int lingerSeconds) {
         this.transport = transport;
@@ -35,7 +37,9 @@ final class LingeringClose implements Executor {
             return;
         }
         try {
-            loop.schedule(() -> execute(completion), CHECK_MILLIS, TimeUnit.MILLISECONDS).addListener(check -> {
+            long delayMillis = checkMillis;
+            checkMillis = Math.min(MAX_CHECK_MILLIS, 2 * checkMillis);
+            loop.schedule(() -> execute(completion), delayMillis, TimeUnit.MILLISECONDS).addListener(check -> {
                 // A loop that ends cancels its timers.
                 if (check.isCancelled()) {
                     completion.run();

@@ -679,7 +679,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             if (config.getSoLinger() <= 0 || !isActive() || !current.isAttached()) {
                 return null;
             }
-            doClose();
+            try {
+                doClose();
+            } catch (RuntimeException e) {
+                // Netty calls doClose() again, and fails the promise if that fails too.
+                return null;
+            }
             return new LingeringClose(current, eventLoop(), config.getSoLinger());
         }
 

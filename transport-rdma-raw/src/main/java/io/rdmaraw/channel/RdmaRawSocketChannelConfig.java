@@ -426,8 +426,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
      * Sets the handling of unacknowledged data when the channel is closed. 0 drops unsent data and resets the
      * connection. Any other value, including the default -1, delivers the data in the background, until a timeout or a
      * limit of {@link RdmaRawTcpLimits} ends the connection. If the value is positive, the close promise completes when
-     * the peer has acknowledged all data or when that time is over. Closing never blocks a thread. An event loop that
-     * ends waits for the delivery for a limited time.
+     * the peer has acknowledged all data or when that time is over; connections that the kernel carries ignore it.
+     * Closing never blocks a thread. An event loop that ends waits for the delivery for a limited time.
      */
     @Override
     public RdmaRawSocketChannelConfig setSoLinger(int seconds) {

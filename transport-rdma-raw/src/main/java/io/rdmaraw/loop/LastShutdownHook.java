@@ -73,8 +73,10 @@ public final class LastShutdownHook extends Thread {
      * thread's monitor. The notification lets the waiting thread compete for the monitor, which this method holds.
      */
     private synchronized boolean isJoined() {
+        // Another monitor may block the thread. In join() of this hook, it waits before the notification.
+        boolean isWaiting = exiting.getState() == State.WAITING;
         notifyAll();
-        return exiting.getState() == State.BLOCKED;
+        return isWaiting && exiting.getState() == State.BLOCKED;
     }
 
     private List<Thread> startedAfter() {

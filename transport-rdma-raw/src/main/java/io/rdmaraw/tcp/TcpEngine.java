@@ -12,6 +12,7 @@ import io.rdmaraw.wire.SipHash;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Consumer;
 import java.util.function.IntPredicate;
 import java.util.random.RandomGenerator;
 
@@ -375,11 +376,15 @@ public final class TcpEngine {
     }
 
     /**
-     * Closes all connections as {@link TcpConnection#close} does, and resets half-open ones of listeners. Listeners
-     * stay.
+     * Closes all listeners, and all connections as {@link TcpConnection#close} does. Resets half-open connections of
+     * listeners.
+     *
+     * @param beforeClose called for each connection
      */
-    public void closeAll() {
+    public void closeAll(Consumer<TcpConnection> beforeClose) {
+        listeners.closeAll();
         for (TcpConnection c : connections.snapshot()) {
+            beforeClose.accept(c);
             if (c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.REPORTED)) {
                 abort(c, CloseReason.ABORTED);
             } else {

@@ -29,10 +29,10 @@ class CloseTest {
     void closingAllConnectionsSendsTheirDataAndFins() {
         Dialogue d = established(plain());
         d.send(10);
-        d.engine.closeAll();
+        d.engine.closeAll(c -> { });
         d.says("FPA 1 len 10 ack 1").state(FIN_WAIT_1);
         assertTrue(d.engine.hasUndeliveredOrphans());
-        d.engine.closeAll();
+        d.engine.closeAll(c -> { });
         d.saysNothing().hears("A 1 ack 12").state(FIN_WAIT_2);
     }
 
@@ -40,7 +40,7 @@ class CloseTest {
     void closingAllConnectionsResetsHalfOpenOnes() {
         Dialogue d = new Dialogue(plain()).listen(8);
         d.hears("S 0 mss 1000").says("SA 0 ack 1");
-        d.engine.closeAll();
+        d.engine.closeAll(c -> { });
         d.says("RA 1 ack 1").heard();
         assertEquals(0, d.engine.connectionCount());
     }

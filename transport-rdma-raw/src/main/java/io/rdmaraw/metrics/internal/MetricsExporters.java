@@ -36,7 +36,13 @@ public final class MetricsExporters {
     /** Starts or stops the exporters if necessary. Loops call this when they have started and when they have ended. */
     public static void loopsChanged() {
         if (isOutdated() && SCHEDULED.compareAndSet(false, true)) {
-            Thread.ofPlatform().daemon().name("rdma-raw-metrics").start(MetricsExporters::update);
+            try {
+                Thread.ofPlatform().daemon().name("rdma-raw-metrics").start(MetricsExporters::update);
+            } catch (OutOfMemoryError e) {
+                // A loop that ends must still release its descriptors.
+                SCHEDULED.set(false);
+                LOGGER.warn("cannot start a thread for the transport's metrics: {}", e.toString());
+            }
         }
     }
 

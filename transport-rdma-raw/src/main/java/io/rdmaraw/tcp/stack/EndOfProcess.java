@@ -70,7 +70,7 @@ final class EndOfProcess {
     }
 
     /** Closes the connections of all stacks. Blocked loops do not prevent the exit. */
-    private static void closeConnections() {
+    static void closeConnections() {
         List<TcpStack> stacks = openStacks();
         CountDownLatch pending = new CountDownLatch(stacks.size());
         for (TcpStack stack : stacks) {
@@ -81,7 +81,7 @@ final class EndOfProcess {
         }
         try {
             if (!pending.await(TIMEOUT_MILLIS + BUSY_MILLIS, TimeUnit.MILLISECONDS)) {
-                LOGGER.warn("the process ends while {} event loops are blocked; peers of their connections may not be"
+                LOGGER.warn("the process ends while {} event loops are blocked or shut down; peers of theirs may not be"
                         + " notified", pending.getCount());
             }
         } catch (InterruptedException e) {
@@ -93,7 +93,11 @@ final class EndOfProcess {
         if (!stack.isClosed()) {
             // A connection with unread data is reset. A kernel would already have sent its written data.
             stack.flushNow();
-            stack.engine().closeAll();
+            stack.engine().closeAll(connection -> {
+                if (connection.attachment() instanceof TcpTransport transport) {
+                    transport.abandon();
+                }
+            });
             stack.flushNow();
         }
     }
@@ -102,7 +106,12 @@ final class EndOfProcess {
     private static void awaitDelivery(TcpStack stack, long deadlineNanos, CountDownLatch pending) {
         if (stack.hasUndeliveredOrphans() && System.nanoTime() - deadlineNanos < 0) {
             stack.eventLoop().schedule(() -> awaitDelivery(stack, deadlineNanos, pending), POLL_MILLIS,
-                    TimeUnit.MILLISECONDS);
+                    TimeUnit.MILLISECONDS).addListener(check -> {
+                        // A loop that shuts down cancels its timers. It delivers and resets by itself.
+                        if (check.isCancelled()) {
+                            stack.whenReleased(pending::countDown);
+                        }
+                    });
             return;
         }
         if (stack.hasUndeliveredOrphans()) {

@@ -52,7 +52,9 @@ abstract class TcpPort {
      * @param durationNanos duration of TIME-WAIT in the TCP engine
      */
     final synchronized void timeWaitBegins(long durationNanos) {
-        timeWaitEndNanos = System.nanoTime() + durationNanos;
+        // Groups that share the port may have different durations.
+        long endNanos = System.nanoTime() + durationNanos;
+        timeWaitEndNanos = hadTimeWait && timeWaitEndNanos - endNanos > 0 ? timeWaitEndNanos : endNanos;
         hadTimeWait = true;
     }
 

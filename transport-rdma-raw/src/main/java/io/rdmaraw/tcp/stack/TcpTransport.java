@@ -463,10 +463,15 @@ public final class TcpTransport implements StreamTransport {
         return closeReason != null || connection.state() == TcpState.FIN_WAIT_2;
     }
 
-    private void close(boolean reset) {
+    /** Releases the channel, because the process ends. Neither the channel nor its server is notified afterwards. */
+    void abandon() {
         channel = null;
         acceptor = null;
         orphaned = true;
+    }
+
+    private void close(boolean reset) {
+        abandon();
         // First, because the following calls may fail, and the pieces occupy slots.
         received.drop();
         if (reset) {
