@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import javax.management.MBeanServerConnection;
-import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
@@ -101,7 +100,7 @@ final class JavaProcess implements AutoCloseable {
 
     private boolean hasTransport() {
         try {
-            return connection().isRegistered(new ObjectName(Snapshot.BEAN));
+            return !Snapshot.beans(connection()).isEmpty();
         } catch (Exception e) {
             return false;
         }

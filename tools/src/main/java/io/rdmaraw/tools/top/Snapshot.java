@@ -3,6 +3,7 @@ package io.rdmaraw.tools.top;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import javax.management.MBeanServerConnection;
@@ -15,7 +16,8 @@ import javax.management.openmbean.CompositeData;
  */
 record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices, List<Row> channels,
         List<Row> sockets) {
-    static final String BEAN = "io.rdmaraw:type=Transport";
+    /** A copy of the transport in another class loader of the process has a further key. */
+    private static final String BEANS = "io.rdmaraw:type=Transport,*";
 
     /** One loop, queue, device, channel, TCP server or TCP connection. */
     record Row(Map<String, String> names, Map<String, Long> counts) {
@@ -46,17 +48,30 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices,
         }
     }
 
-    static Snapshot read(MBeanServerConnection connection) throws Exception {
-        ObjectName bean = new ObjectName(BEAN);
-        return new Snapshot(System.nanoTime(), rows(connection, bean, "Loops"), rows(connection, bean, "Ports"),
-                rows(connection, bean, "Devices"), rows(connection, bean, "Channels"),
-                rows(connection, bean, "Sockets"));
+    /** Returns the names of the MBeans: one for each copy of the transport. */
+    static Set<ObjectName> beans(MBeanServerConnection connection) throws Exception {
+        return connection.queryNames(new ObjectName(BEANS), null);
     }
 
-    private static List<Row> rows(MBeanServerConnection connection, ObjectName bean, String attribute)
+    /** Returns the rows of all copies of the transport. */
+    static Snapshot read(MBeanServerConnection connection) throws Exception {
+        Set<ObjectName> beans = beans(connection);
+        return new Snapshot(System.nanoTime(), rows(connection, beans, "Loops"), rows(connection, beans, "Ports"),
+                rows(connection, beans, "Devices"), rows(connection, beans, "Channels"),
+                rows(connection, beans, "Sockets"));
+    }
+
+    private static List<Row> rows(MBeanServerConnection connection, Set<ObjectName> beans, String attribute)
             throws Exception {
         List<Row> rows = new ArrayList<>();
-        for (CompositeData data : (CompositeData[]) connection.getAttribute(bean, attribute)) {
+        for (ObjectName bean : beans) {
+            addRows((CompositeData[]) connection.getAttribute(bean, attribute), rows);
+        }
+        return rows;
+    }
+
+    private static void addRows(CompositeData[] added, List<Row> rows) {
+        for (CompositeData data : added) {
             Map<String, String> names = new TreeMap<>();
             Map<String, Long> counts = new TreeMap<>();
             for (String key : data.getCompositeType().keySet()) {
@@ -68,6 +83,5 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices,
             }
             rows.add(new Row(names, counts));
         }
-        return rows;
     }
 }

@@ -81,10 +81,10 @@ public final class MetricsExporters {
             FlightRecorderEvents.unregisterPeriodic();
         }
         if (beanName != null) {
-            if (beanName.equals(System.getProperty(MARK))) {
+            TransportMBean.unregister(beanName);
+            if (!TransportMBean.isAnyRegistered()) {
                 System.clearProperty(MARK);
             }
-            TransportMBean.unregister(beanName);
             beanName = null;
         }
     }

@@ -57,6 +57,12 @@ final class TransportMBean implements DynamicMBean {
         }
     }
 
+    /** Returns whether a copy of the transport in this process has a bean. */
+    static boolean isAnyRegistered() throws JMException {
+        return !ManagementFactory.getPlatformMBeanServer().queryNames(new ObjectName(OBJECT_NAME + ",*"), null)
+                .isEmpty();
+    }
+
     static void unregister(String name) throws JMException {
         ManagementFactory.getPlatformMBeanServer().unregisterMBean(new ObjectName(name));
     }

@@ -22,6 +22,7 @@ class TransportMBeanTest {
         assertTrue(server.isRegistered(new ObjectName(first)));
         assertTrue(server.isRegistered(new ObjectName(second)));
         TransportMBean.unregister(first);
+        assertTrue(TransportMBean.isAnyRegistered());
         TransportMBean.unregister(second);
         assertFalse(server.isRegistered(new ObjectName(second)));
     }
