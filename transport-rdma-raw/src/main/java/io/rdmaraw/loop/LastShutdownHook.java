@@ -1,5 +1,7 @@
 package io.rdmaraw.loop;
 
+import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -36,7 +38,7 @@ public final class LastShutdownHook extends Thread {
     public void start() {
         exiting = Thread.currentThread();
         endOfThreadIds = Thread.ofPlatform().unstarted(() -> { }).threadId();
-        startedBefore = Thread.getAllStackTraces().keySet();
+        startedBefore = liveThreads();
         super.start();
     }
 
@@ -80,8 +82,23 @@ public final class LastShutdownHook extends Thread {
     }
 
     private List<Thread> startedAfter() {
-        return Thread.getAllStackTraces().keySet().stream().filter(thread -> !startedBefore.contains(thread)
+        return liveThreads().stream().filter(thread -> !startedBefore.contains(thread)
                 && thread.threadId() < endOfThreadIds && thread != this && !isOfSameKind(thread)).toList();
+    }
+
+    /** Not {@link Thread#getAllStackTraces}: an error while it allocates the traces would skip the remaining hooks. */
+    private static Set<Thread> liveThreads() {
+        ThreadGroup root = Thread.currentThread().getThreadGroup();
+        while (root.getParent() != null) {
+            root = root.getParent();
+        }
+        Thread[] threads;
+        int count;
+        do {
+            threads = new Thread[2 * root.activeCount() + 64];
+            count = root.enumerate(threads);
+        } while (count == threads.length);
+        return new HashSet<>(Arrays.asList(threads).subList(0, count));
     }
 
     /** Returns whether a thread is such a hook of another class loader. They must not wait for each other. */
