@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the results of a suite to its part of docs/lab/judges.md and the totals to README.md, and ends with status 1 if the results are red.
+"""Writes the results of a suite to its part of docs/lab/judges.md, and the totals of all suites to README.md. Ends with
+status 1 if the results are red.
 
 The results have a row for each test: run, test, outcome (passed, failed or skipped) and reason. The file of reasons
 has a row for each known failure: run, test (both may have wildcards), "policy", "not applicable" or "open", and the

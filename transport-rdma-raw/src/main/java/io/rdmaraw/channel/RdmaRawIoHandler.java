@@ -426,8 +426,9 @@ public final class RdmaRawIoHandler implements IoHandler {
      */
     private void receiveBeforeClosing() {
         try {
-            for (int turns = 0; turns < MAX_TURNS_BEFORE_CLOSING && turn.run() > 0; turns++) {
-                continue;
+            int turns = 0;
+            while (turns < MAX_TURNS_BEFORE_CLOSING && turn.run() > 0) {
+                turns++;
             }
         } catch (Throwable e) {
             failures.add(e);

@@ -24,7 +24,7 @@ final class DropLog {
     static final int MIN_SERIES_DROPS = 3;
     /** Maximum duration of a series. In a server that runs for months, single drops of each reason do occur. */
     static final long MAX_SERIES_NANOS = TimeUnit.MINUTES.toNanos(1);
-    /** Time without a line about a reason after one. A problem of today may have another cause than that of March. */
+    /** Minimum time between two lines about a reason. A later series may have another cause. */
     static final long QUIET_NANOS = TimeUnit.HOURS.toNanos(1);
     static final long INTERVAL_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** Maximum number of channels examined per turn, since a loop may have very many. */
