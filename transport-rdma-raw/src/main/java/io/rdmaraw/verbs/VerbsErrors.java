@@ -1,13 +1,10 @@
 package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.Errno;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import io.rdmaraw.ffi.ProcessLimits;
 
 /** Explains the error numbers of verbs calls and suggests remedies. */
 final class VerbsErrors {
-    private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final String NET_RAW =
             "raw-packet queue pairs and flow rules need CAP_NET_RAW: run as root, or grant it with setcap or to the"
             + " container; that of a user namespace, as in a rootless container, is not enough for older kernels";
@@ -75,7 +72,7 @@ final class VerbsErrors {
     private static String registerMemory(int errno) {
         return switch (errno) {
             case Errno.ENOMEM, Errno.EPERM, Errno.EAGAIN -> "registered memory counts against the memlock limit, now "
-                    + memlockLimit() + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit"
+                    + ProcessLimits.describeLockedMemory() + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit"
                     + " memlock=-1) or register less";
             case Errno.EFAULT -> "the range is not mapped, or not writable";
             case Errno.EINVAL -> "the range is empty, or the access flags contradict each other";
@@ -157,21 +154,6 @@ final class VerbsErrors {
     /** {@code mlx5_ib} pins rings like registered memory, so both count against the memlock limit. */
     private static String noMemoryForRings(String object) {
         return "no memory for rings of this size, or the device has no " + object + " left; a card's rings count"
-                + " against the memlock limit, now " + memlockLimit() + " (ulimit -l)";
-    }
-
-    /** Returns the soft memlock limit for a message: {@code 8388608 bytes} or {@code unlimited}. */
-    private static String memlockLimit() {
-        try {
-            for (String line : Files.readAllLines(LIMITS)) {
-                if (line.startsWith("Max locked memory")) {
-                    String soft = line.substring("Max locked memory".length()).trim().split(" +")[0];
-                    return soft.equals("unlimited") ? soft : soft + " bytes";
-                }
-            }
-        } catch (IOException e) {
-            return "unknown (" + LIMITS + ": " + e.getMessage() + ")";
-        }
-        return "unknown";
+                + " against the memlock limit, now " + ProcessLimits.describeLockedMemory() + " (ulimit -l)";
     }
 }

@@ -64,7 +64,7 @@ final class ConnectionEvents implements TcpEvents {
             return false;
         }
         if (!attachment.server().reserveAcceptPlace()) {
-            attachment.port().release(stack);
+            attachment.port().release(stack.timeWaitPorts());
             return false;
         }
         return true;

@@ -498,7 +498,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
         loops.forEach(loop -> loop.stack().runPriorityTasks());
         TcpStack first = loops.stream().map(ListeningLoop::stack).filter(TcpStack::isOnLoop).findFirst()
                 .orElse(first());
-        first.executeOrElse(() -> release(first), () -> release(null));
+        first.executeOrElse(() -> release(first.timeWaitPorts()), () -> release(null));
     }
 
     @Override

@@ -61,10 +61,10 @@ abstract class TcpPort {
     /**
      * Removes a user.
      *
-     * @param stackOrNull the stack that keeps the port for the rest of TIME-WAIT; the caller is on its loop. If null,
-     *     the port is released at once.
+     * @param timeWaitPortsOrNull keeps the port for the rest of TIME-WAIT; the caller is on its loop. If null, the port
+     *     is released at once.
      */
-    final void release(TcpStack stackOrNull) {
+    final void release(TimeWaitPorts timeWaitPortsOrNull) {
         long remainingNanos;
         synchronized (this) {
             if (--userCount > 0) {
@@ -72,8 +72,8 @@ abstract class TcpPort {
             }
             remainingNanos = hadTimeWait ? timeWaitEndNanos - System.nanoTime() : 0;
         }
-        if (remainingNanos > 0 && stackOrNull != null) {
-            stackOrNull.timeWaitPorts().add(this, remainingNanos);
+        if (remainingNanos > 0 && timeWaitPortsOrNull != null) {
+            timeWaitPortsOrNull.add(this, remainingNanos);
         } else {
             closeIfUnused();
         }

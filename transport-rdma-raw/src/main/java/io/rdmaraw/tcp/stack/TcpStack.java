@@ -88,7 +88,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         crossLoopLookup = new CrossLoopLookup(this, engine, receiver, counters);
         kernelSegments = new KernelSegments(this, counters);
         opener = new TcpOpener(this);
-        timeWaitPorts = new TimeWaitPorts(eventLoop());
+        timeWaitPorts = new TimeWaitPorts(eventLoop(), () -> engine.counters().timeWaitOverflows++);
         network.stackStarted(this);
         DeviceStacks.add(this);
         EndOfProcess.stackOpened(this);
@@ -316,7 +316,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
                 transport.port().timeWaitBegins(engine.timeWaitNanos());
             }
         }
-        transport.port().release(this);
+        transport.port().release(timeWaitPorts);
     }
 
     /** Stops forwarding for a connection of another loop, because it has ended. */
