@@ -184,6 +184,29 @@ class CongestionTest {
         assertEquals(1000, s.cwnd / MSS, 12);
     }
 
+    /** RFC 9438 section 4.3: alpha stays below 1 up to the window before the reduction that was not undone. */
+    @Test
+    void cubicIsNoFasterThanRenoAfterUndo() {
+        Sender s = new Sender(new Cubic(), 100, 1);
+        s.congestion();
+        while (s.cwnd < 80 * MSS) {
+            s.round();
+        }
+        int cwnd = s.cwnd;
+        int ssthresh = s.ssthresh;
+        s.congestion();
+        s.cwnd = cwnd;
+        s.ssthresh = ssthresh;
+        s.control.onUndo();
+        int rounds = 0;
+        while (s.cwnd < 98 * MSS) {
+            s.round();
+            rounds++;
+        }
+        // 18 segments at 0.53 per round trip
+        assertEquals(34, rounds, 4);
+    }
+
     /** RFC 9438 section 4.8: the window before the timeout no longer describes the path. */
     @Test
     void cubicStartsNewCurveAfterTimeout() {

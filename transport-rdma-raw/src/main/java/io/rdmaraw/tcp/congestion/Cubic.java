@@ -110,6 +110,7 @@ public final class Cubic implements CongestionControl {
     private int reduce(CongestionWindow window, double factor, long nowNanos) {
         saved = saved == null ? new SavedState() : saved;
         saved.windowMax = windowMax;
+        saved.windowPrior = windowPrior;
         saved.k = k;
         saved.windowEstimate = windowEstimate;
         saved.epochStartNanos = epochStartNanos;
@@ -139,6 +140,7 @@ public final class Cubic implements CongestionControl {
         // Section 4.9
         if (saved != null) {
             windowMax = saved.windowMax;
+            windowPrior = saved.windowPrior;
             k = saved.k;
             windowEstimate = saved.windowEstimate;
             epochStartNanos = saved.epochStartNanos;
@@ -162,6 +164,7 @@ public final class Cubic implements CongestionControl {
     /** State before the last reduction, to undo a spurious one (section 4.9). */
     private static final class SavedState {
         private double windowMax;
+        private double windowPrior;
         private double k;
         private double windowEstimate;
         private long epochStartNanos;
