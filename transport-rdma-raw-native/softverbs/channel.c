@@ -99,9 +99,9 @@ bool sv_channel_is_nonblocking(const struct sv_channel *channel)
 /* ---- arming ---- */
 
 /*
- * Returns true if the queue counts while it is armed: a rule steers frames to its receives, so frames must wake its
- * readers. A queue without a rule has send completions only, which the sending thread adds. The queue of a loop that
- * only accepts connections for others stays armed. If it counted, no channel of another loop would get the sockets.
+ * Returns true if the queue counts as armed for the interface: a rule steers frames to it, so arriving frames must wake
+ * its readers. A queue without a rule gets send completions only, which the sending thread adds. Such a queue may stay
+ * armed for ever. If it counted, no other channel could get the sockets (event_source.c).
  */
 static bool awaits_frames(const struct sv_cq *cq)
 {

@@ -89,8 +89,8 @@ static void drop_unsolicited(struct batch *batch)
 }
 
 /*
- * Computes the checksums that senders on this host left out, and writes them to the frames. The library owns the chunks
- * until return_chunks(), so it may write to them.
+ * Computes the checksums that senders on this host or GRO left incomplete, and writes them to the frames. The library
+ * owns the chunks until return_chunks(), so it may write to them.
  *
  * Delivery does not verify the checksum of a frame whose `rest` is set (frame.h). So these frames get a `rest` without
  * pieces. Its head_bytes exceed every length, which means that all bytes of the frame are at `data`.
@@ -338,7 +338,7 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_so
     batch.count = batch.total = 0;
     batch.drops_unsolicited = rx_socket == &queue->main && (int32_t)(queue->filtered_until - position) > 0;
     if (rx_socket == &queue->main && SV_LIKELY(!batch.drops_unsolicited))
-        queue->filtered_until = position;   /* follows the position: 2^31 frames later it would seem to be ahead */
+        queue->filtered_until = position;   /* an older value would compare as ahead after 2^31 descriptors */
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
         limit = end;
     queue->scratch_used = 0;

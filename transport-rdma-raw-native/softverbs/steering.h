@@ -9,8 +9,8 @@
 
 /*
  * The kernel's half of flow steering: eBPF programs that know the device's rules. They pass the frames that rules match
- * to the library and all others to the kernel. The caller holds the device's rules_mutex; the programs run
- * concurrently.
+ * to the library and all others to the kernel. Callers that change rules or the MAC address hold the device's
+ * rules_mutex. The programs run concurrently.
  *
  * Descriptors hold all kernel objects. However the process ends, the kernel closes them and detaches the programs.
  */
@@ -96,7 +96,7 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
- * Neither can act for the other: the process has no descriptors of the maps with rules.
+ * The process cannot change rules, because it has no descriptors of their maps. The broker keeps those only.
  */
 enum { SV_STEERING_SHARED_MAPS = 4 };
 

@@ -36,8 +36,8 @@ struct sv_steering {
 /* Invalidates the verdicts that programs have cached, after a change of the rules. */
 void sv_steering_invalidate(struct sv_steering *steering);
 /*
- * Computes the mask of the first bytes of a frame: the bits that make a frame ordinary, and those that rules match. See
- * struct sv_steer_head.
+ * Computes which bits of a frame's first words decide its verdict, for the cache of ordinary frames (struct
+ * sv_steer_head): those that make a frame ordinary, and those in `seen`, which rules match.
  */
 void sv_steering_head_mask(const unsigned long long *seen, unsigned long long *head);
 
