@@ -15,8 +15,8 @@ import java.nio.channels.ClosedChannelException;
 /**
  * Sends the frames of a raw channel without Netty's outbound buffer. {@code write} adds a frame to {@link DirectSends},
  * and {@code flush} passes the frames to the device. The outbound buffer is used only in these cases: the device has no
- * room, too many frames are not flushed ({@link DirectSends#hasRoom}), the channel is not bound, or it moves between
- * loops. While the buffer contains frames, all later frames are added to it, which preserves the order.
+ * room, too many frames or bytes are not flushed ({@link DirectSends#hasRoom}), the channel is not bound, or it moves
+ * between loops. While the buffer contains frames, all later frames are added to it, which preserves the order.
  */
 final class DirectUnsafe implements Channel.Unsafe {
     private final RdmaRawChannel channel;

@@ -68,8 +68,8 @@ public final class PcapFrameHandler extends ChannelDuplexHandler {
     }
 
     /**
-     * Returns the number of frames that were not recorded because writing was too slow or had failed. Can be called on
-     * any thread.
+     * Returns the number of frames that were not recorded because writing was too slow, had failed or had ended. Can be
+     * called on any thread.
      */
     public long droppedFrames() {
         return dropped;

@@ -48,9 +48,8 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
 
     /**
-     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. Segments of a connection
-     * without a channel always use 64: the SYN-ACK, and answers in TIME-WAIT. No effect on connections that the kernel
-     * carries.
+     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. The SYN-ACK of a server and
+     * the answers in TIME-WAIT always use 64. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
 
@@ -139,8 +138,8 @@ public final class RdmaRawChannelOption {
      * Maximum number of unsent bytes in the send buffer of a TCP connection. Bytes beyond the limit stay in the
      * channel's outbound buffer, where they count against the write buffer water marks. 0, the default, sets no limit.
      *
-     * <p>The send buffer accepts data while the unsent bytes are below the limit, at least one segment. Once the limit
-     * is reached, writes continue when less than half of the limit is unsent, as on Linux. Same option as
+     * <p>A write moves bytes to the send buffer until the limit is reached. Then writes wait until less than half of
+     * the limit is unsent, as on Linux. Same option as
      * {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Long> TCP_NOTSENT_LOWAT =
@@ -149,8 +148,9 @@ public final class RdmaRawChannelOption {
     /**
      * Restricts sending to full segments, also with {@code TCP_NODELAY}. A partial segment is sent when the option is
      * set to false, when {@code TCP_NODELAY} is set to true (again), when the output is shut down, or 200 ms after all
-     * data in flight was acknowledged. Default false. Same option as {@code EpollChannelOption.TCP_CORK}. No effect on
-     * connections that the kernel carries.
+     * data in flight was acknowledged. If the peer's window stays smaller than a segment, the persist timer sends what
+     * fits. Default false. Same option as {@code EpollChannelOption.TCP_CORK}. No effect on connections that the kernel
+     * carries.
      */
     public static final ChannelOption<Boolean> TCP_CORK =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_CORK");

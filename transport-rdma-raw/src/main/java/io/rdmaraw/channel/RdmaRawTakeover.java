@@ -64,8 +64,8 @@ public final class RdmaRawTakeover implements AutoCloseable {
      *
      * @param path path of a Unix socket, in a directory that only the user of the processes may write to
      * @throws IOException if a process serves but does not hand over its ports: it belongs to another user, does not
-     *         answer, has no ports, hands them over to another process, or has itself a predecessor that still runs.
-     *         Also if the path exists and is not a socket
+     *         answer, has no ports, speaks another takeover protocol, hands its ports over to another process, or has
+     *         itself a predecessor that still runs. Also if the path exists and is not a socket
      */
     public static RdmaRawTakeover open(Path path) throws IOException {
         return new RdmaRawTakeover(Takeover.open(ObjectUtil.checkNotNull(path, "path")));

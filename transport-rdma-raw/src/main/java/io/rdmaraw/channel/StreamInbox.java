@@ -72,7 +72,10 @@ final class StreamInbox {
         }
     }
 
-    /** Resets the schedule after the channel has joined another loop. The transport reports pending bytes there. */
+    /**
+     * Forgets the task scheduled on the former loop, which does nothing there. The transport reports waiting bytes on the
+     * new loop.
+     */
     void joinedLoop() {
         scheduled = false;
     }

@@ -9,7 +9,10 @@ import io.rdmaraw.memory.SlotPool;
 
 import java.util.Arrays;
 
-/** The frames that the device may still read. A circular buffer, indexed by the sequence number of the frame. */
+/**
+ * The frames of the current burst and those that the device may still read. A circular buffer, indexed by the sequence
+ * number of the frame.
+ */
 final class FramesInFlight {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(FramesInFlight.class);
 

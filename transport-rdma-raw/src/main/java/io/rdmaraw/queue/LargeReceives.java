@@ -9,9 +9,9 @@ import io.rdmaraw.verbs.objects.WorkQueue;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 
 /**
- * Reception of TCP packets larger than the MTU, of up to 64 KB. softverbs receives such packets from senders on the
- * same host, which leave segmentation to the device (GSO). They have a separate work queue, the <i>large queue</i>,
- * with receive buffers of maximum packet length.
+ * Reception of TCP packets larger than the MTU, of up to 64 KB. Such packets come from senders on the same host, which
+ * leave segmentation to the device (GSO), and from GRO or LRO, which merge received packets. softverbs receives them
+ * into a separate work queue, the <i>large queue</i>, with receive buffers of maximum packet length.
  *
  * <p>Any receiver must expect segmented packets too. softverbs segments a packet to the MTU in these cases:
  * <ul>

@@ -15,7 +15,8 @@ import io.rdmaraw.verbs.abi.WcStatus;
  * determine how a frame is described to the device and how completions are polled.
  *
  * <p>Frames in flight are stored in a ring and released in order. Only every {@link #SIGNAL_INTERVAL}th frame
- * and the last one of a burst request a completion; it also releases the frames before it.
+ * and the last one of a burst request a completion; it also releases the frames before it. After the device
+ * has refused frames, more of them may request one.
  */
 public abstract class SendRing {
     protected static final int SIGNAL_INTERVAL = 32;
@@ -191,7 +192,7 @@ public abstract class SendRing {
         return offered >= roomEnd;
     }
 
-    /** Adds slots as frames and returns how many were accepted. */
+    /** Adds slots as frames. Returns how many were processed: accepted, or skipped because they were released. */
     int offerSlots(int[] slotIndices, int from, int end) {
         for (int i = from; i < end; i++) {
             FrameBuf slot = slots.slot(slotIndices[i]);
@@ -383,8 +384,8 @@ public abstract class SendRing {
      * Called when the device is done with a frame and all frames before it.
      *
      * @param sequence   sequence number of the frame; a failing queue may report a wrong one
-     * @param frameCount number of frames of its work request; for a failed request it is unknown which of them
-     *                   were sent
+     * @param frameCount number of frames of the work request that has completed; if it has failed, all of them count
+     *                   as not sent
      * @return the number of released frames
      */
     protected final int complete(long sequence, int status, int frameCount) {
@@ -395,8 +396,7 @@ public abstract class SendRing {
     }
 
     private void completeFailed(long sequence, int status, int frameCount) {
-        // Number of frames released by this completion. The status applies to the last {@code frameCount} of them
-        // only.
+        // Number of frames that this completion releases. Only the last frameCount of them belong to the failed request.
         long released = Math.clamp(sequence + 1 - reclaimedSequence, 0, inFlight());
         long own = Math.clamp(frameCount, 0, released);
         if (failed) {

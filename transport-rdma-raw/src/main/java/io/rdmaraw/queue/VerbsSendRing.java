@@ -8,9 +8,10 @@ import io.rdmaraw.verbs.objects.SendWr;
 import io.rdmaraw.verbs.objects.Wc;
 
 /**
- * Sends through libibverbs. The work requests of a burst stay in native memory, linked to each other. Sending a
- * contiguous frame writes only its address, length, lkey and ID. Frames with several parts and TSO sends also change
- * other fields, which are restored after posting.
+ * Sends through libibverbs. The work requests of a burst stay in native memory, linked to each other. Most contiguous
+ * frames change only address, length, lkey and ID. The last request of a burst also changes its link and flags; frames
+ * with several parts and TSO sends change other fields. These are restored after posting. The checksum flag is changed
+ * when the next frame at its place differs.
  */
 final class VerbsSendRing extends SendRing {
     private static final int POLL_ENTRIES = 32;
@@ -40,8 +41,8 @@ final class VerbsSendRing extends SendRing {
     /** Bit mask of the described requests for which the device computes the checksums. */
     private long checksumMask;
     /**
-     * Set if frames were posted after the last one that requests a completion, because the device refused the
-     * later requests.
+     * Set if no completion will release some posted frames, because the device refused the later request that would
+     * have requested it. Each frame of the next burst then requests one.
      */
     private boolean completionPending;
     /**

@@ -16,13 +16,13 @@ import java.util.List;
  */
 final class ConnectThrottle {
     /**
-     * Number of unanswered SYNs up to which SYNs are sent without delay. A receive queue has room for this number of
-     * SYNs or SYN-ACKs, and for the other segments that arrive while its loop is busy.
+     * Number of unanswered SYNs up to which SYNs are sent without delay. A receive queue of the default depth, 1,024,
+     * has room for this number of SYNs or SYN-ACKs, and for other segments that arrive while its loop is busy.
      */
     static final int MAX_UNANSWERED = 128;
     /**
-     * Minimum number of SYNs per tick of {@link TimerWheel} (about 1 ms), even without answers. A receive queue has
-     * room for those of a tenth of a second.
+     * Minimum number of SYNs per tick of {@link TimerWheel} (about 1 ms), even without answers. A receive queue of
+     * the default depth has room for those of a tenth of a second.
      */
     static final int MIN_SYNS_PER_TICK = 4;
 

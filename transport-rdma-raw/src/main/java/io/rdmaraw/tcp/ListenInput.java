@@ -7,7 +7,7 @@ import io.rdmaraw.tcp.segment.TcpFlags;
  * Processes segments in LISTEN (RFC 9293 section 3.10.7.2). A SYN creates a half-open connection, which occupies a
  * place of the backlog. If the backlog is full, the SYN is answered with a SYN cookie (RFC 4987) or dropped, as
  * configured; cookies can also be configured for every SYN. While the server's queue of accepted connections is full,
- * every SYN is dropped ({@link TcpEvents#mayAccept}).
+ * every SYN is dropped ({@link TcpEvents#mayAccept}), and so is an ACK that returns a cookie.
  *
  * <p>A SYN that is answered with a cookie creates no connection, and its Fast Open option is ignored. The ACK that
  * returns the cookie creates the connection.
@@ -123,8 +123,8 @@ final class ListenInput {
             engine.counters.synCookiesRejected++;
             // Data may arrive before the ACK that returns the cookie. Its sequence number is then not the client's
             // ISN + 1, so the hash does not match. A RST would destroy the connection that the ACK is about to
-            // create. Any other segment with data whose acknowledgement number resembles a recent cookie gets no
-            // RST either, for about two minutes.
+            // create. A segment of no connection gets no RST either if it has data or a FIN and its acknowledgement
+            // number resembles a recent cookie.
             return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
         if (s.timestamps && !SynCookies.isTimestampEchoValid(engine, s, now)) {

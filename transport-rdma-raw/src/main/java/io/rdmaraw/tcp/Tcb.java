@@ -14,10 +14,7 @@ import io.rdmaraw.tcp.send.Flight;
 abstract sealed class Tcb permits TcpConnection {
     /** A deadline that is not set. */
     static final long NEVER = Long.MAX_VALUE;
-    /**
-     * A time to be set at the next {@link ConnectionTimers#schedule}, because the user's call does not pass the
-     * time.
-     */
+    /** Stands for the current time until {@link ConnectionTimers#schedule} fills it in. */
     static final long FROM_NOW = Long.MIN_VALUE;
 
     /** Purpose of the retransmission timer. */
@@ -280,7 +277,7 @@ abstract sealed class Tcb permits TcpConnection {
         return extras;
     }
 
-    /** Returns the payload limit set by the user for both directions, in bytes. */
+    /** Returns the limit of payload and TCP options that the user has set for both directions, in bytes. */
     final int maxSegmentBytes() {
         return extras == null || extras.maxSegmentBytes == 0 ? Integer.MAX_VALUE : extras.maxSegmentBytes;
     }
