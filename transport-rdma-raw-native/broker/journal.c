@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Uses write(2) only, because a confined process may do no more (confinement.h). */
+/* Writes the line by one write(2). Output of stdio may need calls that kill a confined process (confinement.h). */
 static void put_line(const char *text, unsigned long suppressed)
 {
     char line[640];
@@ -31,7 +31,7 @@ void journal(const char *format, ...)
         second = now.tv_sec;
         lines = 0;
     }
-    /* A full pipe would block the program. If it is writable, it has room for one line. */
+    /* A write to a full pipe would block the program. A writable pipe has room for PIPE_BUF bytes, so for the line. */
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (++lines > JOURNAL_LINES || poll(&output, 1, 0) != 1) {
         suppressed++;

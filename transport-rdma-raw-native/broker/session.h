@@ -59,9 +59,9 @@ enum {
 enum { SESSION_MAX_MESSAGE_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_MAX_INSTRUCTIONS * 8 };
 
 /*
- * Accepts a connection from the listener if there is one. Reports to the broker through `reports`, and to the acceptor
- * with a byte to `done_pipe`. Runs until the client or the broker has gone. `confined`: runs under a session's filter
- * (confinement.h).
+ * Accepts a connection from the listener if there is one, sends a struct session_report through `reports`, and then
+ * writes a byte to `done_pipe`, which the acceptor awaits. Serves the client until it or the broker has gone. If
+ * `confined` is set, the session then runs under its own filter (confinement.h).
  */
 void session_run(int listener, int reports, int done_pipe, bool confined) __attribute__((noreturn));
 
