@@ -71,9 +71,9 @@ public final class RdmaRaw {
     }
 
     /**
-     * Returns whether the transport can run in this process: the system is Linux, the versions fit, the JVM permits
-     * native access, and at least one provider of verbs could be loaded. True does not mean that a device can be used;
-     * see {@link #isAvailable(String)}.
+     * Returns whether the transport can run in this process: {@code -Dio.netty.transport.noNative=true} is not set, the
+     * system is Linux, the versions fit, the JVM permits native access, and at least one provider of verbs could be
+     * loaded. True does not mean that a device can be used; see {@link #isAvailable(String)}.
      */
     public static boolean isAvailable() {
         return UNAVAILABILITY_CAUSE == null;

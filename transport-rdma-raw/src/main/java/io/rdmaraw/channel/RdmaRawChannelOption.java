@@ -48,8 +48,8 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
 
     /**
-     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. The SYN-ACK of a server and
-     * the answers in TIME-WAIT always use 64. No effect on connections that the kernel carries.
+     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. The SYN-ACK of a server
+     * and the answers in TIME-WAIT always use 64. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
 

@@ -73,8 +73,8 @@ final class StreamInbox {
     }
 
     /**
-     * Forgets the task scheduled on the former loop, which does nothing there. The transport reports waiting bytes on the
-     * new loop.
+     * Forgets the task scheduled on the former loop, which does nothing there. The transport reports waiting bytes on
+     * the new loop.
      */
     void joinedLoop() {
         scheduled = false;

@@ -135,8 +135,8 @@ public final class ReceiveBurst {
     }
 
     /**
-     * Loads the first byte of every frame. The device wrote the frames, so each load misses the cache; in this
-     * loop the misses overlap.
+     * Loads the first byte of every frame in a slot. The device wrote these frames, so each load misses the cache; in
+     * this loop the misses overlap.
      *
      * @return the total length of all frames in bytes
      */

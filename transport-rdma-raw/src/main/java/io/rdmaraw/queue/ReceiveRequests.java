@@ -49,7 +49,7 @@ public abstract class ReceiveRequests {
         counters.receiveQueueLow++;
     }
 
-    /** Returns how many requests the queue lacks, without those for which the subclass has reserved memory. */
+    /** Returns how many requests the queue lacks and has no reserved memory for. */
     int unbacked() {
         return depth - posted;
     }
@@ -105,7 +105,7 @@ public abstract class ReceiveRequests {
         }
     }
 
-    /** Posts free memory until the queue is full or no memory is left. */
+    /** Posts free memory until the queue is full, no memory is left, or the queue fails. */
     final void refill() {
         while (posted < depth && !failed) {
             int count = describeBatch(depth - posted);

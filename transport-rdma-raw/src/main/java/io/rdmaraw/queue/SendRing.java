@@ -396,7 +396,7 @@ public abstract class SendRing {
     }
 
     private void completeFailed(long sequence, int status, int frameCount) {
-        // Number of frames that this completion releases. Only the last frameCount of them belong to the failed request.
+        // Number of frames that this completion releases. Only the last frameCount of them are of the failed request.
         long released = Math.clamp(sequence + 1 - reclaimedSequence, 0, inFlight());
         long own = Math.clamp(frameCount, 0, released);
         if (failed) {

@@ -78,8 +78,10 @@ public final class GroupMessage {
 
     /**
      * Returns the maximum response time of a query in milliseconds. Not valid for IGMP version 1, which has no such
-     * field. Only in the newest versions, IGMP 3 and MLD 2, large codes are floating-point numbers (RFC 2236 section
-     * 2.2, RFC 2710 section 3.4: linear).
+     * field. The field is linear in IGMP 2 (RFC 2236 section 2.2) and MLD 1 (RFC 2710 section 3.4). In IGMP 3 and MLD 2
+     * large values are floating-point numbers.
+     *
+     * @param newest whether the query is of IGMP 3 or MLD 2
      */
     public static int maximumResponseMillis(long message, boolean ipv4, boolean newest) {
         if (!ipv4) {

@@ -26,8 +26,8 @@ final class PriorityTasks {
     }
 
     /**
-     * Runs the pending tasks in order. Called on the loop. A task may call this method. The nested call has no effect,
-     * unless a task was added since the outer call began; it then runs all remaining tasks.
+     * Runs the pending tasks in order. Called on the loop. A task may call this method. If a task was added since the
+     * outer call began, the nested call runs all remaining tasks. Otherwise it runs none.
      */
     void run() {
         if (pending) {
