@@ -60,8 +60,8 @@ enum { SESSION_MAX_MESSAGE_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_
 
 /*
  * Accepts a connection from the listener if there is one, sends a struct session_report through `reports`, and then
- * writes a byte to `done_pipe`, which the acceptor awaits. Serves the client until it or the broker has gone. If
- * `confined` is set, the session then runs under its own filter (confinement.h).
+ * writes a byte to `done_pipe`, which the acceptor awaits. Serves the client until the connection ends, the client
+ * misbehaves or the broker has ended. If `confined` is set, the session serves under its own filter (confinement.h).
  */
 void session_run(int listener, int reports, int done_pipe, bool confined) __attribute__((noreturn));
 

@@ -31,8 +31,8 @@ enum sv_program {
 };
 
 /*
- * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, SV_PROGRAM_CLASSIFY will run.
- * Its maps have 13 MiB.
+ * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, includes those of
+ * SV_PROGRAM_CLASSIFY. All maps together then have 13 MiB.
  */
 int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6], bool classifies);
 /* Sets the MAC address of the interface. */
@@ -91,7 +91,7 @@ bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_r
 uint32_t sv_steering_count_shapes(const struct sv_steering *steering);
 /* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many shapes or rules. */
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
-/* Removes a rule. Returns false if there was no such rule. */
+/* Removes a rule. Returns false if there was no such rule; for types other than IBV_FLOW_ATTR_NORMAL always true. */
 bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec);
 
 /*

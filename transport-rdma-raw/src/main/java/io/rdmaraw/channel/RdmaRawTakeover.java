@@ -73,7 +73,8 @@ public final class RdmaRawTakeover implements AutoCloseable {
 
     /**
      * Returns whether there is a previous process that still runs. Its end is not noticed before {@link #begin}, and
-     * with a short delay afterwards. Returns false if {@code begin} has failed, and after {@link #close}.
+     * with a short delay afterwards. Returns false if {@code begin} has failed, and after {@link #close}. Waits while
+     * {@code begin} runs.
      */
     public boolean hasPredecessor() {
         return takeover.hasPredecessor();
