@@ -56,8 +56,8 @@ void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout);
 void sv_checksum_fill_ipv4_header(uint8_t *ip);
 /*
  * Fills in the TCP or UDP checksum of a received frame if the field holds only the sum of the pseudo header, because
- * the sender left the rest to hardware. Returns true if the checksum was filled in and an IPv4 header is correct; the
- * frame then counts as verified.
+ * the sender left the rest to hardware. Returns true if the checksum was filled in, and in IPv4 the header checksum is
+ * correct; the frame then counts as verified.
  */
 bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout layout);
 

@@ -96,7 +96,7 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
- * The process cannot change rules, because it has no descriptors of their maps. The broker keeps those only.
+ * The process cannot change rules, because it has no descriptors of their maps. The broker keeps only these.
  */
 enum { SV_STEERING_SHARED_MAPS = 4 };
 

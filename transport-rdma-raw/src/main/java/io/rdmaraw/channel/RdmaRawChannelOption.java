@@ -48,8 +48,9 @@ public final class RdmaRawChannelOption {
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
 
     /**
-     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. The SYN-ACK of a server
-     * and the answers in TIME-WAIT always use 64. No effect on connections that the kernel carries.
+     * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. A SYN-ACK sent before
+     * the connection has a channel, and answers in TIME-WAIT, always use 64. No effect on connections that the kernel
+     * carries.
      */
     public static final ChannelOption<Integer> IP_TTL = ChannelOption.valueOf(RdmaRawChannelOption.class, "IP_TTL");
 
@@ -138,9 +139,10 @@ public final class RdmaRawChannelOption {
      * Maximum number of unsent bytes in the send buffer of a TCP connection. Bytes beyond the limit stay in the
      * channel's outbound buffer, where they count against the write buffer water marks. 0, the default, sets no limit.
      *
-     * <p>A write moves bytes to the send buffer until the limit is reached. Then writes wait until less than half of
-     * the limit is unsent, as on Linux. Same option as
-     * {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. No effect on connections that the kernel carries.
+     * <p>A write moves bytes to the send buffer until the limit is reached. If there is any room, it may move a whole
+     * segment, which can exceed the limit. Then writes wait until less than half of the limit is unsent. Both are as on
+     * Linux. Same option as {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. No effect on connections that the kernel
+     * carries.
      */
     public static final ChannelOption<Long> TCP_NOTSENT_LOWAT =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_NOTSENT_LOWAT");

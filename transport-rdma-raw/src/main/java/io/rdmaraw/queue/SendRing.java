@@ -384,8 +384,7 @@ public abstract class SendRing {
      * Called when the device is done with a frame and all frames before it.
      *
      * @param sequence   sequence number of the frame; a failing queue may report a wrong one
-     * @param frameCount number of frames of the work request that has completed; if it has failed, all of them count
-     *                   as not sent
+     * @param frameCount number of frames of a failed work request, all of which count as not sent; not used on success
      * @return the number of released frames
      */
     protected final int complete(long sequence, int status, int frameCount) {

@@ -194,7 +194,7 @@ abstract sealed class Tcb permits TcpConnection {
     long srttNanos;
     long rttvarNanos;
     long rtoNanos;
-    /** Number of times the timeout was doubled since the last RTT sample. */
+    /** Number of times the timeout is doubled. An RTT sample resets it; other acknowledgements may reduce it. */
     byte backoff;
     /** Timeouts since the peer last answered. */
     byte unansweredTimeouts;

@@ -7,7 +7,7 @@ import java.io.IOException;
 
 /**
  * The channel of a {@link DatagramEndpoint}, as seen by the endpoint. The channel handles the endpoint's events and
- * provides the exceptions and counters. Used on the loop's thread only.
+ * provides the exceptions and counters. Used on the loop's thread only, except {@link #statistics}.
  */
 public interface DatagramOwner {
     /** Handles an event of the queue. */
@@ -22,6 +22,6 @@ public interface DatagramOwner {
     /** Returns the exception for a frame that the device rejected with this errno. */
     IOException sendFailure(int errno);
 
-    /** Returns the channel's counters. */
+    /** Returns the channel's counters. Called on any thread, since metrics read them. */
     RdmaRawMetered statistics();
 }
