@@ -14,7 +14,7 @@
  * The process that serves one client. Only this process has the client's connection. It reads the messages and closes
  * the descriptors that arrive with them, which can block as long as the client likes (SO_LINGER, a locked socket, a
  * file of FUSE). It asks the broker (server.h) through a socket pair, one message at a time. The broker never waits
- * for it, and kills it when the client's time is over.
+ * for a session. It kills the session if its client opens no device in time.
  *
  * The broker trusts nothing from a session except that it belongs to this client.
  */
@@ -60,8 +60,9 @@ enum { SESSION_MAX_MESSAGE_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_
 
 /*
  * Accepts a connection from the listener if there is one, sends a struct session_report through `reports`, and then
- * writes a byte to `done_pipe`, which the acceptor awaits. Serves the client until the connection ends, the client
- * misbehaves or the broker has ended. If `confined` is set, the session serves under its own filter (confinement.h).
+ * writes a byte to `done_pipe`, for which the acceptor waits before it forks another session. Serves the client until
+ * the connection ends, the client misbehaves or the broker has ended. If `confined` is set, the session serves under
+ * its own filter (confinement.h).
  */
 void session_run(int listener, int reports, int done_pipe, bool confined) __attribute__((noreturn));
 

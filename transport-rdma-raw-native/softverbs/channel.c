@@ -3,9 +3,9 @@
  * Completion channels. An eventfd in semaphore mode holds one token per event, so the descriptor can be polled, blocks
  * in ibv_get_cq_event() and obeys O_NONBLOCK. A separate list contains the completion queues with events.
  *
- * On a network interface, arriving frames may make the descriptor readable too (event_source.c). ibv_get_cq_event()
- * then moves the frames to the receive queues itself. If they raise no event, it fails with EAGAIN. Therefore this is
- * done only if the program has made the descriptor non-blocking.
+ * On a network interface, the channel may get the interface's sockets (event_source.c). Arriving frames then make the
+ * descriptor readable too, and ibv_get_cq_event() moves them to the receive queues. If they raise no event, it fails
+ * with EAGAIN. Therefore only a channel whose descriptor the program has made non-blocking gets the sockets.
  */
 #define _GNU_SOURCE
 #include "device.h"
@@ -223,8 +223,9 @@ void sv_channel_notify(struct sv_cq *cq)
 }
 
 /*
- * Moves frames in this thread rather than in the receive thread, which saves two context switches per event. Returns
- * the queue of an event, or NULL. Events raised meanwhile get no token, except those that are left for other threads.
+ * If the channel has the interface's sockets, moves frames in this thread rather than in the receive thread, which
+ * saves two context switches per event. Returns the queue of an event, or NULL. An event raised during the move gets no
+ * token at first, because this thread takes it. If several were raised, the others get their tokens afterwards.
  */
 static struct sv_cq *poll_interface(struct sv_channel *channel, struct sv_device *device)
 {

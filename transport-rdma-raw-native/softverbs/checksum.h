@@ -31,8 +31,8 @@ bool sv_checksum_l4_ok(const struct sv_frame *frame);
 
 /*
  * Returns true if the IPv4 header checksum and the TCP or UDP checksum of a received frame are correct. As on mlx5,
- * other frames (IPv6, fragments, other protocols) are never reported as verified. A header without options takes three
- * loads.
+ * other frames (IPv6, fragments, other protocols) are never reported as verified. An IPv4 header without options is
+ * read by three loads.
  */
 static inline bool sv_checksum_verify(const struct sv_frame *frame)
 {
@@ -57,7 +57,7 @@ void sv_checksum_fill_ipv4_header(uint8_t *ip);
 /*
  * Fills in the TCP or UDP checksum of a received frame if the field holds only the sum of the pseudo header, because
  * the sender left the rest to hardware. Returns true if the checksum was filled in, and in IPv4 the header checksum is
- * correct; the frame then counts as verified.
+ * correct. The caller then need not verify the frame.
  */
 bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout layout);
 

@@ -59,7 +59,10 @@ static void return_chunks(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, un
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
-/* A burst: the frames that were taken out of the ring but not dispatched yet, and the number of those that were. */
+/*
+ * A burst that is being taken out of the ring: the frames that are not dispatched yet, and the number of those that are
+ * dispatched.
+ */
 struct batch {
     struct sv_xdp_queue *queue;
     struct sv_xdp_receive_socket *rx_socket;
@@ -110,7 +113,7 @@ static void complete_checksums(struct batch *batch)
     }
 }
 
-/* Passes the frames of the batch to the receive queues. The burst may continue with further frames. */
+/* Passes the frames of the batch to the receive queues and empties it. May be called several times in a burst. */
 static void dispatch_batch(struct batch *batch)
 {
     if (SV_UNLIKELY(batch->drops_unsolicited))
@@ -315,12 +318,12 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * the lock, so the kernel's producer index, read here, is a second bound.
  *
  * The burst ends after `max_frames` frames. A GSO frame that is segmented counts as its segments, since each needs a
- * receive; one that is delivered unsegmented counts as SV_GSO_COST frames. Neither is split between two bursts, so the
- * last one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a frame that has to
- * wait.
+ * receive; one that is delivered unsegmented counts as SV_GSO_COST frames. No GSO frame is split between two bursts, so
+ * a burst that ends with one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a
+ * frame that has to wait.
  *
- * limit_unsolicited() sets `filtered_until`. While the main ring's position is before it, unsolicited segments are
- * dropped from each burst, also from the part of the last burst behind it.
+ * limit_unsolicited() sets `filtered_until`. A burst of the main ring that begins before that position drops
+ * unsolicited segments, even if some of its frames are behind the position.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket,
                             struct sv_device *device, uint32_t limit, unsigned max_frames)

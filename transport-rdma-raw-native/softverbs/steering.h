@@ -119,8 +119,10 @@ int sv_steering_adopt(struct sv_steering **steering, const int maps[SV_STEERING_
 
 /*
  * Tracks connections, so that the XDP program classify_xdp can separate their segments from unsolicited ones under
- * overload. Only sent segments add entries, as in a stateful firewall; received segments never do. A sent ACK marks a
- * connection as known. A sent SYN marks it as opening, and the peer's acknowledgment of that SYN proves it.
+ * overload. Only sent segments add entries, as in a stateful firewall; received segments never do. A sent segment with
+ * ACK, without SYN and RST, marks its connection as known. A sent RST removes that mark. A sent SYN or SYN-ACK marks
+ * the connection as opening. A received segment that acknowledges the SYN is admitted as one of a known connection,
+ * because only a genuine peer knows the number.
  *
  * The marks are in tables that the program reads; see struct sv_steer_marks. Sending threads write them concurrently
  * without a lock. At worst a mark is lost, and the next segment writes it again.

@@ -20,8 +20,8 @@ struct shape {
 
 struct sv_steering {
     int map[SV_MAP_COUNT];
-    struct sv_steer_directory *directory;   /* NULL: a broker holds the rules */
-    struct sv_steer_traffic *traffic;       /* NULL: the process that the broker serves holds it */
+    struct sv_steer_directory *directory;   /* NULL in a process with a broker: the broker has the map */
+    struct sv_steer_traffic *traffic;       /* NULL in the broker, after handing the map to the process */
     struct sv_connections connections;
     uint8_t mac[6];
     uint32_t default_rules[4];      /* rules other than IBV_FLOW_ATTR_NORMAL, by enum ibv_flow_attr_type */
@@ -36,8 +36,9 @@ struct sv_steering {
 /* Invalidates the verdicts that programs have cached, after a change of the rules. */
 void sv_steering_invalidate(struct sv_steering *steering);
 /*
- * Computes which bits of a frame's first words decide its verdict, for the cache of ordinary frames (struct
- * sv_steer_head): those that make a frame ordinary, and those in `seen`, which rules match.
+ * Computes the mask `head` for the cache of ordinary frames (struct sv_steer_head): the bits of a frame's first words
+ * on which its verdict depends. They are the bits by which a frame is recognized as ordinary, and the bits that rules
+ * match. `seen` has the latter as bits of a plain key.
  */
 void sv_steering_head_mask(const unsigned long long *seen, unsigned long long *head);
 

@@ -78,7 +78,7 @@ struct sv_xdp_queue {
     struct sv_xdp_receive_socket main;
     struct sv_xdp_receive_socket syn;
     struct sv_xdp_ring fill;
-    uint32_t filtered_until;        /* bursts of the main ring that begin before it drop unsolicited segments */
+    uint32_t filtered_until;        /* main ring position: bursts that begin before it drop unsolicited segments */
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
     bool partial_checksums;         /* checksums may be missing: from senders on this host, and after GRO */
@@ -148,8 +148,9 @@ static inline uint32_t sv_xdp_chunk_bytes(uint32_t mtu, bool zero_copy)
 
 /*
  * The divisors give the ring sizes: number of receive chunks / divisor. In copy mode only the process's own frames
- * occupy chunks. A zero-copy driver also receives the host's frames into them. If the process pauses, its full rings
- * hold three quarters of the chunks, and the driver keeps the rest for the host.
+ * occupy chunks, so the main ring may hold all of them. A zero-copy driver also receives the host's frames into the
+ * chunks, so both rings together hold at most three quarters. If the process pauses and its rings are full, the driver
+ * still has the rest for the host's frames.
  */
 static inline uint32_t sv_xdp_main_divisor(bool zero_copy)
 {
