@@ -101,9 +101,9 @@ public final class RdmaRawChannelOption {
 
     /**
      * Maximum time in milliseconds that data may stay unacknowledged, or unsent because of a closed window, before the
-     * connection ends. The time replaces the limits for retransmissions and for keepalive probes. It also limits a
-     * connect, unless {@link #TCP_SYNCNT} is set. The default is {@link RdmaRawTcpSettings#userTimeout}, which sets no
-     * limit. Setting 0 on an open connection removes its limit. Same option as
+     * connection ends. The time replaces the limits on the numbers of retransmissions and of keepalive probes. It also
+     * limits a connect, unless {@link #TCP_SYNCNT} is set. The default is {@link RdmaRawTcpSettings#userTimeout}, which
+     * sets no limit. Setting 0 on an open connection removes its limit. Same option as
      * {@code EpollChannelOption.TCP_USER_TIMEOUT}. No effect on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_USER_TIMEOUT =
@@ -189,8 +189,8 @@ public final class RdmaRawChannelOption {
     /**
      * Maximum time in seconds that the connection of a closed channel stays in FIN-WAIT-2, where it waits for the FIN
      * of the peer. 0, the default, applies {@link RdmaRawTcpSettings#finWait2}, one minute. With a negative value the
-     * connection is reset instead of entering FIN-WAIT-2, thus after the peer has acknowledged all data and the FIN. No
-     * effect on connections that the kernel carries.
+     * connection does not enter FIN-WAIT-2: it is reset when the peer has acknowledged all data and the FIN. No effect
+     * on connections that the kernel carries.
      */
     public static final ChannelOption<Integer> TCP_LINGER2 =
             ChannelOption.valueOf(RdmaRawChannelOption.class, "TCP_LINGER2");

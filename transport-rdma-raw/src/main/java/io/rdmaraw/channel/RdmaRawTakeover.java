@@ -27,8 +27,8 @@ import java.time.Duration;
  *
  * <p>After {@link #begin}, the new process accepts the new connections of these ports, and the old process receives
  * {@link Listener#handedOver}. The old process lets its connections end, waits with {@link #awaitDrained}, and exits.
- * If one of the processes is killed before that, the other one serves the ports. Connections of the killed process are
- * reset.
+ * If one of the processes is killed before the old one has exited, the other one serves the ports. Connections of the
+ * killed process are reset.
  *
  * <p>Works on devices that two processes can use at the same time: {@code soft:packet:}, and {@code soft:xdp:} in mode
  * {@code tap}. A TCP server on another device, on an address of a userspace host, or with
@@ -72,9 +72,9 @@ public final class RdmaRawTakeover implements AutoCloseable {
     }
 
     /**
-     * Returns whether there is a previous process that still runs. Its end is not noticed before {@link #begin}, and
-     * with a short delay afterwards. Returns false if {@code begin} has failed, and after {@link #close}. Waits while
-     * {@code begin} runs.
+     * Returns whether there is a previous process that still runs. If that process ends, this method returns true until
+     * {@link #begin} is called; after {@code begin} it returns false with a short delay. Returns false if {@code begin}
+     * has failed, and after {@link #close}. Waits while {@code begin} runs.
      */
     public boolean hasPredecessor() {
         return takeover.hasPredecessor();

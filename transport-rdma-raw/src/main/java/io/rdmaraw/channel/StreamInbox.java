@@ -73,8 +73,8 @@ final class StreamInbox {
     }
 
     /**
-     * Forgets the task scheduled on the former loop, which does nothing there. The transport reports waiting bytes on
-     * the new loop.
+     * Called when the channel has moved to another loop. A task that is scheduled on the former loop will do nothing,
+     * so another one may be scheduled here. The transport reports waiting bytes on the new loop.
      */
     void joinedLoop() {
         scheduled = false;

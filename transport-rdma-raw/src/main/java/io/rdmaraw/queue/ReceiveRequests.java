@@ -49,7 +49,10 @@ public abstract class ReceiveRequests {
         counters.receiveQueueLow++;
     }
 
-    /** Returns how many requests the queue lacks and has no reserved memory for. */
+    /**
+     * Returns the number of missing requests that need memory from the pool. A subclass that reserves memory for the
+     * queue subtracts the requests for which it has some.
+     */
     int unbacked() {
         return depth - posted;
     }
@@ -58,8 +61,8 @@ public abstract class ReceiveRequests {
      * Returns the number of free memory units that the next refill will take: 0 if the queue lacks less than a batch,
      * which is normal after a refill. The number is larger if the queue has failed or if memory was short.
      *
-     * <p>Callers subtract it from the free memory before they let handlers hold more frames. Otherwise the refill
-     * would take the memory that sending needs.
+     * <p>Callers subtract it from the free memory when they decide whether handlers may hold the frames of a poll.
+     * Otherwise the refill would take the memory that sending needs.
      */
     final int missing() {
         int unbacked = unbacked();

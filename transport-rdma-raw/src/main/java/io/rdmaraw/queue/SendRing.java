@@ -15,8 +15,8 @@ import io.rdmaraw.verbs.abi.WcStatus;
  * determine how a frame is described to the device and how completions are polled.
  *
  * <p>Frames in flight are stored in a ring and released in order. Only every {@link #SIGNAL_INTERVAL}th frame
- * and the last one of a burst request a completion; it also releases the frames before it. After the device
- * has refused frames, more of them may request one.
+ * and the last one of a burst request a completion; it also releases the frames before it. In the burst after a
+ * refused frame, further frames may request one.
  */
 public abstract class SendRing {
     protected static final int SIGNAL_INTERVAL = 32;
@@ -350,7 +350,8 @@ public abstract class SendRing {
         counters.sentFrames += sent;
         counters.sentBytes += offeredBytes;
         counters.sendBursts++;
-        // Free the places after the last accepted frame: no completion would ever release them.
+        // Advance to the end of the last accepted frame only. No completion would ever release the refused frames
+        // after it, so the next burst uses their places.
         postedSequence += Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
         offered = 0;
         offeredBytes = 0;

@@ -8,10 +8,11 @@ import io.rdmaraw.verbs.objects.SendWr;
 import io.rdmaraw.verbs.objects.Wc;
 
 /**
- * Sends through libibverbs. The work requests of a burst stay in native memory, linked to each other. Most contiguous
- * frames change only address, length, lkey and ID. The last request of a burst also changes its link and flags; frames
- * with several parts and TSO sends change other fields. These are restored after posting. The checksum flag is changed
- * when the next frame at its place differs.
+ * Sends through libibverbs. The work requests of a burst stay in native memory, linked to each other, and each burst
+ * uses them again. For most contiguous frames only address, length, lkey and ID are written. The last request of a
+ * burst gets another link and other flags. Frames with several parts and TSO sends get another list of elements or
+ * another opcode. All of these are restored after posting. The checksum flag of a request stays until a frame with a
+ * different flag uses the request.
  */
 final class VerbsSendRing extends SendRing {
     private static final int POLL_ENTRIES = 32;
@@ -187,7 +188,7 @@ final class VerbsSendRing extends SendRing {
         }
     }
 
-    /** Restores the single element of requests that had several. */
+    /** Restores the element and the opcode of requests that were used for frames with parts and for TSO sends. */
     private void restoreSingleElements() {
         for (long rest = gatheredMask; rest != 0; rest &= rest - 1) {
             int index = Long.numberOfTrailingZeros(rest);

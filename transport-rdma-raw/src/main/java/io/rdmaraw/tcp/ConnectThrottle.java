@@ -59,7 +59,8 @@ final class ConnectThrottle {
 
     /**
      * Handles a connection that is about to leave SYN-SENT: its SYN was answered, it ends, or it moves to another
-     * engine. A connection whose first SYN is still queued here stays queued; {@link #releaseWaiting} skips it.
+     * engine. A connection that ends before its first SYN was permitted stays queued, and {@link #releaseWaiting} skips
+     * it.
      */
     void leaveSynSent(TcpConnection c, long now) {
         if (c.hasSynSlot) {

@@ -121,10 +121,10 @@ final class ListenInput {
         int mss = engine.synCookies.mssOf(s, now);
         if (mss == 0) {
             engine.counters.synCookiesRejected++;
-            // Data may arrive before the ACK that returns the cookie. Its sequence number is then not the client's
-            // ISN + 1, so the hash does not match. A RST would destroy the connection that the ACK is about to
-            // create. A segment of no connection gets no RST either if it has data or a FIN and its acknowledgement
-            // number resembles a recent cookie.
+            // Data may overtake the ACK that returns the cookie. The sequence number of such data is not the client's
+            // ISN + 1, so the hash does not match, but a RST would destroy the connection that the ACK is about to
+            // create. So a segment with data or a FIN gets no RST if its acknowledgement number resembles a recent
+            // cookie, even if it belongs to no connection at all.
             return s.sequenceLength() > 0 && engine.synCookies.isRecent(s, now);
         }
         if (s.timestamps && !SynCookies.isTimestampEchoValid(engine, s, now)) {

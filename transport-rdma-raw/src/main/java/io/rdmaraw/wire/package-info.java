@@ -6,10 +6,10 @@
  * state. The accessors check nothing; the caller must know that the header lies within the frame.
  *
  * <p>UDP, TCP and the userspace host receive through {@link io.rdmaraw.wire.FrameParser}. It verifies that the headers
- * lie within the frame, fills a {@link io.rdmaraw.wire.ParsedFrame} and returns a
- * {@link io.rdmaraw.wire.ParseVerdict}. It has two faster methods for frames that the device has verified: for UDP over
- * IPv4 ({@link io.rdmaraw.wire.UdpIpv4HeaderCodec}), and for TCP frames that continue the previous one
- * ({@link io.rdmaraw.wire.GroAggregator}). The parser does not check TCP options and group membership queries:
+ * lie within the frame, fills a {@link io.rdmaraw.wire.ParsedFrame} and returns a {@link io.rdmaraw.wire.ParseVerdict}.
+ * It has two faster methods for frames whose checksums the device has verified. One parses UDP over IPv4 in the common
+ * format ({@link io.rdmaraw.wire.UdpIpv4HeaderCodec}). The other one recognizes a TCP frame that continues the previous
+ * one ({@link io.rdmaraw.wire.GroAggregator}). The parser does not check TCP options and group membership queries:
  * {@link io.rdmaraw.wire.TcpOptions#parse} and {@link io.rdmaraw.wire.GroupMessage#queryVersion} do.
  *
  * <p>Nothing in this package throws because of network data, reads a clock or has mutable global state. Parsing a frame

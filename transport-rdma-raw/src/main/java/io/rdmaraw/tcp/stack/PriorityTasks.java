@@ -26,8 +26,9 @@ final class PriorityTasks {
     }
 
     /**
-     * Runs the pending tasks in order. Called on the loop. A task may call this method. If a task was added since the
-     * outer call began, the nested call runs all remaining tasks. Otherwise it runs none.
+     * Runs the pending tasks in order. Called on the loop. A task may call this method. If another task was added after
+     * the outer call began, the nested call runs all remaining tasks. Otherwise it runs none: the outer call runs them
+     * when the calling task has returned.
      */
     void run() {
         if (pending) {
