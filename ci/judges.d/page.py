@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-README = re.compile(r"<!-- judges: by ci/judges -->.*?<!-- end -->")
+README = re.compile(r"<!-- ci/judges -->.*?<!-- end -->")
 SUITE = re.compile(r"<!-- (\S+): written by ci/judges \1 -->\n(.*?)<!-- end of \1 -->", re.DOTALL)
 RUN = re.compile(r"^\| \S+ \| (\d+) \| (\d+) \| [\d |]+$", re.MULTILINE)
 ROW = re.compile(r"^\| (\S+) \| (\S+) \| (passed|failed|open|not applicable) \|", re.MULTILINE)
@@ -122,7 +122,7 @@ def summary(page):
 def write_readme(path, page):
     with open(path, encoding="utf-8") as file:
         readme = file.read()
-    changed, found = README.subn(f"<!-- judges: by ci/judges -->{summary(page)}<!-- end -->", readme)
+    changed, found = README.subn(f"<!-- ci/judges -->{summary(page)}<!-- end -->", readme)
     if found != 1:
         sys.exit(f"{path} needs one line with the comments of ci/judges")
     if changed != readme:
