@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.readme;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -32,7 +33,9 @@ class DocumentedNamesTest {
     /** A line of a table of metrics that adds a drop, a copy or an error. */
     private static final Pattern TROUBLE =
             Pattern.compile("\\.(?:(?:drop|copy|error)\\(|ofDevice\\((?:DROP|COPY|ERROR), )\"([^\"]+)\"");
-    private static final Pattern LINK = Pattern.compile("\\]\\(([\\w./-]+\\.md)?(#[\\w-]+)?\\)");
+    /** A link to a file or a heading, or the picture of a page. Links to other sites have a colon. */
+    private static final Pattern LINK =
+            Pattern.compile("\\]\\(([^)#:\\s]+)?(#[^)\\s]+)?\\)|\\b(?:src|srcset)=\"([^\":]+)\"");
 
     private static ProjectNames project;
 
@@ -95,7 +98,7 @@ class DocumentedNamesTest {
         for (Path page : pagesWithLinks()) {
             Matcher link = LINK.matcher(Files.readString(page));
             while (link.find()) {
-                if (!isThere(page, link.group(1), link.group(2))) {
+                if (!isThere(page, link.group(3) == null ? link.group(1) : link.group(3), link.group(2))) {
                     broken.add(ROOT.relativize(page) + ": " + link.group());
                 }
             }
@@ -103,26 +106,37 @@ class DocumentedNamesTest {
         assertTrue(broken.isEmpty(), broken::toString);
     }
 
-    /** Returns all documents in docs and examples, and the top-level documents that link to them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"[a](no-such-page.md)", "[a](ci/no-such-file.yml)", "[a](README.md#no-such-heading)",
+        "<img src=\"no-such-picture.svg\">"})
+    void brokenLinkIsFound(String text) throws IOException {
+        Matcher link = LINK.matcher("[a](LICENSE) [b](https://example.org/a.md) " + text);
+        Path page = ROOT.resolve("README.md");
+        assertTrue(link.find() && isThere(page, link.group(1), link.group(2)));
+        assertTrue(link.find());
+        assertFalse(isThere(page, link.group(3) == null ? link.group(1) : link.group(3), link.group(2)));
+    }
+
+    /** Returns all documents in docs, examples and ci, and the top-level ones. */
     private static List<Path> pagesWithLinks() throws IOException {
         List<Path> pages = new ArrayList<>();
-        for (String folder : List.of("docs", "examples")) {
+        for (String folder : List.of("docs", "examples", "ci")) {
             try (Stream<Path> files = Files.walk(ROOT.resolve(folder))) {
                 files.filter(file -> file.toString().endsWith(".md")).forEach(pages::add);
             }
         }
-        for (String page : List.of("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")) {
-            pages.add(ROOT.resolve(page));
+        try (Stream<Path> files = Files.list(ROOT)) {
+            files.filter(file -> file.toString().endsWith(".md")).forEach(pages::add);
         }
         return pages;
     }
 
     private static boolean isThere(Path page, String fileOrNull, String anchorOrNull) throws IOException {
         Path target = fileOrNull == null ? page : page.resolveSibling(fileOrNull);
-        if (!Files.isRegularFile(target)) {
-            return false;
+        if (anchorOrNull == null || !Files.isRegularFile(target)) {
+            return anchorOrNull == null && Files.exists(target);
         }
-        return anchorOrNull == null || Files.readString(target).lines().filter(line -> line.startsWith("#"))
+        return Files.readString(target).lines().filter(line -> line.startsWith("#"))
                 .anyMatch(line -> anchorOf(line).equals(anchorOrNull.substring(1)));
     }
 
