@@ -13,6 +13,8 @@ import io.rdmaraw.tools.run.Loops;
 import io.rdmaraw.tools.run.RunFailure;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.flow.FlowSpec;
+import io.rdmaraw.verbs.softverbs.InterfaceProgram;
+import io.rdmaraw.verbs.softverbs.InterfaceProgram.AttachPoint;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -74,13 +76,24 @@ final class ReceiveCommand implements Callable<Integer> {
             warnIfLost(result);
             if (result.frames() == 0) {
                 throw new ToolException("no frame matched \"" + match + "\" on " + options.device()
-                        + (new DeviceName(options.device()).isLoopback() ? ", which is in memory and reaches only this"
-                        + " process" : ": is the sender's device the other end of the link?"));
+                        + reasonForNoFrame());
             }
         } catch (IOException e) {
             throw new ToolException("cannot write " + file + ": " + e.getMessage(), e);
         }
         return 0;
+    }
+
+    /** Returns the most likely reason. XDP programs run before the packet sockets of {@code soft:packet:}. */
+    private String reasonForNoFrame() {
+        DeviceName device = new DeviceName(options.device());
+        if (device.isLoopback()) {
+            return ", which is in memory and reaches only this process";
+        }
+        boolean isBehindXdp = device.isSoftware() && InterfaceProgram.of(device.interfaceName()).stream()
+                .anyMatch(program -> program.attachPoint() != AttachPoint.TC);
+        return isBehindXdp ? ": an XDP program on " + device.interfaceName() + " gets the frames first, such as that of"
+                + " a server of this transport" : ": is the sender's device the other end of the link?";
     }
 
     private TrafficResult receive(FlowSpec flow, PcapWriter writer, RunFailure failure, EndOnSignal keepRunning)
