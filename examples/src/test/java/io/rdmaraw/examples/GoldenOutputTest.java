@@ -56,7 +56,7 @@ class GoldenOutputTest {
 
     @ParameterizedTest
     @MethodSource("runs")
-    void aCommandSaysWhatItSaid(String arguments) {
+    void outputOfACommandIsUnchanged(String arguments) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         int exitCode = execute(arguments, new PrintWriter(out, true), new PrintWriter(err, true));

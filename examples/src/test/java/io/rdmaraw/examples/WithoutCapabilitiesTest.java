@@ -147,7 +147,7 @@ class WithoutCapabilitiesTest {
     }
 
     @Test
-    void whatThePolicyDoesNotGrantIsRefused(TestNetwork network) throws Exception {
+    void requestOutsideThePolicyIsRefused(TestNetwork network) throws Exception {
         VethPair other = network.vethPair(host, network.namespace());
         broker(line(NOBODY, pair, "tcp:8080"), line(DAEMON, other, "tcp:8080"));
         assertRefused(http(DAEMON, pair, 8080), "the policy does not grant user 1 '" + pair.ours().name());

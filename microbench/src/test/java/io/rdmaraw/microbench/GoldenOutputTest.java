@@ -58,7 +58,7 @@ class GoldenOutputTest {
 
     @ParameterizedTest
     @MethodSource("runs")
-    void aCommandSaysWhatItSaid(String arguments) {
+    void outputOfACommandIsUnchanged(String arguments) {
         BenchRun run = BenchRun.of(arguments.split(" "));
         // The methods in a profile differ between runs.
         String out = !arguments.startsWith("profile rx -D") ? run.out() : run.out().lines()

@@ -28,7 +28,7 @@ class GoldenOutputTest {
 
     @ParameterizedTest
     @MethodSource("runs")
-    void aCommandSaysWhatItSaid(String arguments) throws Exception {
+    void outputOfACommandIsUnchanged(String arguments) throws Exception {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         int exitCode = Main.run(arguments.substring("sim ".length()).split(" "), new PrintStream(out, true,
                 StandardCharsets.UTF_8));

@@ -86,7 +86,7 @@ class CommandsTest {
     }
 
     @Test
-    void pktgenSendsWhatPktgenReceives(@TempDir Path directory) throws Exception {
+    void pktgenReceivesFramesOfPktgen(@TempDir Path directory) throws Exception {
         Path sent = directory.resolve("sent.pcap");
         try (PcapWriter writer = PcapWriter.create(sent, PcapFormat.LINKTYPE_ETHERNET)) {
             for (int i = 0; i < 3; i++) {
@@ -222,7 +222,7 @@ class CommandsTest {
         "pktgen tx -f /no/such/file             | there is no file /no/such/file",
         "pktgen rx -M bogus                     | is not a flow rule",
     })
-    void whatCannotBeDoneIsSaidInASentence(String arguments, String part) {
+    void impossibleCommandIsReportedInASentence(String arguments, String part) {
         ToolRun run = ToolRun.of(arguments.split(" "));
         assertEquals(1, run.exitCode(), run.err());
         assertTrue(run.err().startsWith("rdma-raw: ") && run.err().contains(part), run.err());
@@ -230,7 +230,7 @@ class CommandsTest {
     }
 
     @Test
-    void framesThatReachNobodyAreSaid() throws Exception {
+    void framesWithoutAReceiverAreReported() throws Exception {
         ToolRun tx = ToolRun.of("pktgen", "tx", "-d", "soft:loop:nobody", "-n", "10", "--json");
         assertEquals(0, tx.exitCode(), tx.err());
         assertTrue(tx.err().contains("no rule matched any frame"), tx.err());
@@ -270,7 +270,7 @@ class CommandsTest {
 
     @ParameterizedTest
     @CsvSource({"--version", "bw --version"})
-    void everyCommandTellsTheVersions(String arguments) {
+    void everyCommandPrintsTheVersions(String arguments) {
         ToolRun run = ToolRun.of(arguments.split(" "));
         assertEquals(0, run.exitCode(), run.err());
         assertTrue(run.out().startsWith("rdma-raw ") && run.out().contains("Netty 4.2"), run.out());

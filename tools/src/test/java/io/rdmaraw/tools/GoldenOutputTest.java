@@ -98,7 +98,7 @@ class GoldenOutputTest {
 
     @ParameterizedTest
     @MethodSource("runs")
-    void aCommandSaysWhatItSaid(String arguments) {
+    void outputOfACommandIsUnchanged(String arguments) {
         ToolRun run = ToolRun.of(arguments.split(" "));
         GoldenOutput.check(arguments, run.exitCode(), run.out(), run.err());
     }
@@ -110,7 +110,7 @@ class GoldenOutputTest {
     /** These runs build nothing and do not look for a JDK. */
     @ParameterizedTest
     @MethodSource("launcherRuns")
-    void theLauncherSaysWhatItSaid(String arguments, @TempDir Path directory) throws Exception {
+    void outputOfTheLauncherIsUnchanged(String arguments, @TempDir Path directory) throws Exception {
         List<String> command = new ArrayList<>(List.of("../rdma-raw"));
         command.addAll(List.of(arguments.split(" ")));
         Path out = directory.resolve("out");
@@ -159,7 +159,7 @@ class GoldenOutputTest {
     /** Compares the output of commands that inspect an idle server. */
     @Test
     @Timeout(60)
-    void aRunningServerIsToldOf() throws Exception {
+    void outputOnARunningServerIsUnchanged() throws Exception {
         List<String> command = new ArrayList<>(JavaCommand.of("io.rdmaraw.examples.Main"));
         command.addAll(List.of("http", "--port", "0", "--threads", "1", "--device", "soft:loop:golden"));
         Process server = new ProcessBuilder(command).redirectErrorStream(true).start();

@@ -162,7 +162,7 @@ class AgentTest {
      * 10.0.0.0/8.
      */
     @Test
-    void whatIsNotNamedIsTheKernels() throws Exception {
+    void connectionsOutsideTheOptionsUseTheKernel() throws Exception {
         String output = run(jar.option("device=soft:loop:agent,listen=1,connect=10.0.0.0/8"));
         assertValues(Map.of("server", "RdmaRawServerSocketChannel", "client", "RdmaRawSocketChannel",
                 "datagrams", "NioDatagramChannel", "the kernel's client", "hello"), output);
@@ -184,7 +184,7 @@ class AgentTest {
     }
 
     @Test
-    void aWrongOptionIsSaidInOneSentence() throws Exception {
+    void wrongOptionIsReportedInOneSentence() throws Exception {
         String output = run(jar.option("device=soft:loop,ports=80"));
         assertValues(Map.of("server", "NioServerSocketChannel"), output);
         assertTrue(output.contains("the program runs without it: it has no option 'ports'"), output);

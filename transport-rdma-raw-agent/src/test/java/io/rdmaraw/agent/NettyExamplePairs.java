@@ -160,7 +160,7 @@ abstract class NettyExamplePairs {
     }
 
     @Test
-    void theAgentSaysWhatItDid() {
+    void agentReportsTheChangedClasses() {
         for (PeerProcess process : List.of(serversWithAgent, clientsWithAgent)) {
             process.awaitOutput("rdma-raw agent: on, with Netty 4.2", Await.PATIENCE);
             assertEquals(-1, process.output().indexOf("left as it is"), process::output);

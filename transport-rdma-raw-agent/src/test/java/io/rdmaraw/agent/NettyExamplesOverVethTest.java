@@ -164,7 +164,7 @@ class NettyExamplesOverVethTest {
     }
 
     @Test
-    void theAgentSaysWhatItDid() {
+    void agentReportsTheChangedClasses() {
         String output = programs.output();
         assertTrue(output.contains("rdma-raw agent: on, with Netty 4.2"), output);
         assertFalse(output.contains("left as it is"), output);

@@ -72,7 +72,7 @@ class RdmaRawChannelLoopTest {
 
     @ParameterizedTest
     @ValueSource(longs = {0, 1, 50})
-    void noWakeUpIsLostWhateverTheSpinTime(long spinMicros) throws InterruptedException {
+    void noWakeUpIsLostWithAnySpinTime(long spinMicros) throws InterruptedException {
         open(2, spinMicros);
         CountDownLatch rounds = new CountDownLatch(20_000);
         device.bind(group, device.to(LoopDevice.B), new Bouncer(LoopDevice.A, rounds));

@@ -36,7 +36,7 @@ class DnsServerTest {
 
     @ParameterizedTest
     @EnumSource
-    void answersWhatTheZoneHas(Setup setup) throws Exception {
+    void answersWithTheRecordsOfTheZone(Setup setup) throws Exception {
         Stage.require(DIG);
         try (Stage stage = new Stage(setup)) {
             int port = start(stage);

@@ -65,7 +65,7 @@ class ResponderTest {
     }
 
     @Test
-    void whatDoesNotExistIsToldWithTheSoa() {
+    void missingNameIsAnsweredWithTheSoa() {
         String soa = "0161" + "00" + "0006" + "0001" + "0000003c" + "001e" + "0162016100" + "0163016100"
                 + "00000001" + "00000002" + "00000003" + "00000004" + "00000005";
         String noName = "017a" + "0161" + "00" + "0001" + "0001";
@@ -98,14 +98,14 @@ class ResponderTest {
     }
 
     @Test
-    void anUnknownVersionOfEdnsIsToldOurs() {
+    void unknownEdnsVersionIsAnsweredWithOurs() {
         assertEquals("1234" + "8000" + "0000" + "0000" + "0000" + "0001" + "000029" + "1000" + "01000000" + "0000",
                 ask("1234" + "0000" + "0001" + "0000" + "0000" + "0001" + "0178" + "0161" + "00" + "0001" + "0001"
                         + "000029" + "1000" + "00010000" + "0000"));
     }
 
     @Test
-    void whatIsNoQueryIsCountedAndGetsNoAnswer() {
+    void malformedQueryIsCountedAndGetsNoAnswer() {
         String[] bad = {"12", "1234" + "8000" + "0000" + "0000" + "0000" + "0000", QUERY_HEADER,
             QUERY_HEADER + "c00c" + "0001" + "0001", QUERY_HEADER + "ff61", QUERY_HEADER + "0161" + "00" + "0001",
             QUERY_HEADER + "3f61".repeat(200)};

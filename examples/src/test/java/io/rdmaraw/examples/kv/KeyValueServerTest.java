@@ -27,7 +27,7 @@ class KeyValueServerTest {
 
     @ParameterizedTest
     @EnumSource
-    void doesWhatRedisDoes(Setup setup) throws Exception {
+    void behavesAsRedis(Setup setup) throws Exception {
         Stage.require(REDIS);
         try (Stage stage = new Stage(setup)) {
             int port = stage.start(new KeyValueServer()).getPort();

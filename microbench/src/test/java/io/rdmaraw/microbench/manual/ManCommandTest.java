@@ -51,7 +51,7 @@ class ManCommandTest {
     }
 
     @Test
-    void aPageHasWhatTheHelpHas() throws Exception {
+    void manualPageHasTheContentOfTheHelp() throws Exception {
         pages();
         String page = Files.readString(directory.resolve("rdma-raw-pktgen-tx.1"));
         for (String part : List.of(

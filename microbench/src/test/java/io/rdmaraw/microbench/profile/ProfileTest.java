@@ -90,7 +90,7 @@ class ProfileTest {
     }
 
     @Test
-    void whatIsNoStackIsSkippedAndALibraryWithoutAFileIsStillADevice() {
+    void linesWithoutAStackAreSkippedAndAnUnnamedLibraryIsADevice() {
         Samples samples = Samples.ofCollapsed("a test", Stream.of("", "# a comment", "a;b x",
                 LOOP + "/tmp/libsoftverbs123.so (deleted) 4", "libc.so.6`start_thread;libjvm.so`GCTask 2"));
         assertEquals(6, samples.count());
@@ -140,7 +140,7 @@ class ProfileTest {
     }
 
     @Test
-    void whatCannotBeProfiledIsRefused() {
+    void impossibleProfileIsRefused() {
         for (String[] wrong : new String[][] {{"profile"}, {"profile", "rx", "--pid", "1"}, {"profile", "--wire", "rx"},
                 {"profile", "echo", "--seconds", "0"}, {"profile", "nothing"}}) {
             BenchRun run = BenchRun.of(wrong);

@@ -66,7 +66,7 @@ class KeyFiguresTest {
 
     /** The recorded output is shortened. The only gap must be the figure that was removed. */
     @Test
-    void whatIsNotThereIsAGap() throws Exception {
+    void missingFigureIsAGap() throws Exception {
         assertEquals(List.of("TCP in one process, connections opened and closed"),
                 Gaps.of(PageTest.report(real("tcp"))).stream().map(Gaps.Gap::what).toList());
     }

@@ -133,7 +133,7 @@ class PageInBrowserTest {
     }
 
     @Test
-    void whatAReaderWouldMindIsFound() throws Exception {
+    void faultsOfThePageAreFound() throws Exception {
         String wide = "<div style='width:3000px'>wide</div><p style='color:#eee'>pale text</p>";
         String svg = "<figure><svg viewBox='0 0 100 100' width='100'><title>t</title><text x='80' y='50'>cut off here"
                 + "</text><text x='80' y='50'>over it</text></svg></figure>";

@@ -56,7 +56,7 @@ class PageTest {
     }
 
     @Test
-    void aPageHasEveryComparisonAndWhatWasNotMeasured() throws Exception {
+    void pageHasEveryComparisonAndTheGaps() throws Exception {
         String page = page(run("frames", ROWS), MeasurementResult.failed(measurement("wire"), 3, "it needs <root>"));
         String comparisons = page.substring(page.indexOf("Side by side"), page.indexOf("<h2 id=\"frames\">frames"));
         assertEquals(2, comparisons.split("<td class=\"n (up|down)\">", -1).length - 1, comparisons);
@@ -71,7 +71,7 @@ class PageTest {
 
     /** Results for users precede results for developers of the transport. Rows with a ratio below 1 are marked. */
     @Test
-    void httpComesFirstAndWhatIsWorseIsRed() throws Exception {
+    void httpComesFirstAndWorseRatiosAreRed() throws Exception {
         String http = """
                 {"rows":[{"case":"http.plaintext.conns64.rate","transport":"rdma-raw","device":"soft:xdp",
                  "unit":"answers/s","min":1,"median":2,"max":3,"runs":3,
@@ -147,7 +147,7 @@ class PageTest {
     }
 
     @Test
-    void whatRunsTooLongIsEndedAndSaysSo() throws Exception {
+    void benchThatRunsTooLongIsEndedAndReported() throws Exception {
         MeasurementResult result = new MeasurementProcess(new Measurement("asyncwatch", "never ends",
                 List.of("asyncwatch", "soft:loop"), 1, false), 0.5, () -> true).run();
         assertTrue(result.result() == null && result.failure().contains("all that the report gives it"),
@@ -155,7 +155,7 @@ class PageTest {
     }
 
     @Test
-    void whatFailsIsShownWithItsReason() throws Exception {
+    void failedBenchIsShownWithItsReason() throws Exception {
         MeasurementResult result = new MeasurementProcess(new Measurement("lat", "fails",
                 List.of("lat", "-d", "soft:nothing"), 1, false), 60, () -> true).run();
         assertTrue(result.result() == null && result.failure().contains("soft:nothing"), result.toString());

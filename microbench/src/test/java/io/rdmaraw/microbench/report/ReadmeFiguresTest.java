@@ -36,7 +36,7 @@ class ReadmeFiguresTest {
             + "<!-- end of figures -->\nafter\n";
 
     @Test
-    void thePageShowsWhatTheProjectsReportHas() throws Exception {
+    void pageShowsTheFiguresOfTheReport() throws Exception {
         Report report = Report.read(PROJECT.resolve("docs/lab/report.json"));
         String page = Files.readString(PAGE);
         assertEquals(ReadmeFigures.replaceIn(page, report), page, COMMAND);

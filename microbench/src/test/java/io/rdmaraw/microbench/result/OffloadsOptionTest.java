@@ -17,7 +17,7 @@ class OffloadsOptionTest {
     }
 
     @Test
-    void aBenchMeasuresWhatContainersHaveUnlessAskedOtherwise() {
+    void defaultOffloadsAreThoseOfContainers() {
         assertEquals(Offloads.AS_MADE, parsed());
         assertEquals(Offloads.AS_MADE, parsed("--offloads", "on"));
         assertEquals(Offloads.OFF, parsed("--offloads=off"));

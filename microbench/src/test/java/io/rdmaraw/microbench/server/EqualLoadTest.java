@@ -6,7 +6,7 @@ import org.junit.jupiter.api.Test;
 
 class EqualLoadTest {
     @Test
-    void isAShareOfWhatTheSlowestAnswersAndStaysSo() {
+    void isAShareOfTheSlowestAnswerRateAndStaysFixed() {
         EqualLoad load = new EqualLoad(0);
         load.answered(61_777);
         load.answered(95_755);
@@ -17,7 +17,7 @@ class EqualLoadTest {
     }
 
     @Test
-    void isWhatTheUserWants() {
+    void isAShareOfTheRequestedRate() {
         EqualLoad load = new EqualLoad(20_000);
         load.answered(100);
         assertEquals(10_000, load.perSecond(50));

@@ -19,7 +19,7 @@ class FrameworkLoadTest {
             """;
 
     @Test
-    void rightAndWrongAnswersAreToldApart() {
+    void rightAndWrongAnswersAreDistinguished() {
         Load load = FrameworkLoad.read(REPORT);
         assertEquals(234, load.answers());
         assertEquals(6, load.lost());

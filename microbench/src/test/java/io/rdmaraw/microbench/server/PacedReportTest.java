@@ -38,7 +38,7 @@ class PacedReportTest {
     }
 
     @Test
-    void refusesWhatIsNoReport() {
+    void refusesTextThatIsNoReport() {
         assertThrows(ToolException.class, () -> PacedReport.read("paced-bench: connect: refused", 1, 0));
         assertThrows(ToolException.class, () -> PacedReport.read(report(0, 1), 1, 0));
     }

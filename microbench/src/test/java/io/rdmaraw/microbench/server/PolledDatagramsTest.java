@@ -123,7 +123,7 @@ class PolledDatagramsTest {
      * outstanding.
      */
     @Test
-    void whatIsLostIsAskedAgain() throws InterruptedException {
+    void lostQueryIsRepeated() throws InterruptedException {
         PolledClient.Result result = ask(50, 50 * (UNDER_WAY + 2));
         assertTrue(result.wrong() >= 2, "lost: " + result.wrong());
     }

@@ -19,7 +19,7 @@ class PolledLoadTest {
     }
 
     @Test
-    void allFiguresAreOfWhatWasMeasured() throws Exception {
+    void figuresFollowFromTheReport() throws Exception {
         Load load = read(REPORT);
         assertEquals(500, load.answers());
         assertEquals(2, load.lost());

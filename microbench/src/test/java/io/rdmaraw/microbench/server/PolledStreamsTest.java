@@ -99,7 +99,7 @@ class PolledStreamsTest {
 
     /** The client must set the value first, because the answer for a missing key has another length. */
     @Test
-    void redisIsAskedForWhatWasPutThere() {
+    void redisClientSetsTheKeyBeforeItReadsIt() {
         PolledStreams gets = new PolledStreams(Conversation.redis());
         EmbeddedChannel redis = new EmbeddedChannel(gets.newHandler());
         gets.begin(redis);

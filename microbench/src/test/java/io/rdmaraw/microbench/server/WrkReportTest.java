@@ -56,7 +56,7 @@ class WrkReportTest {
     }
 
     @Test
-    void countsWhatWasNoRightAnswer() {
+    void countsErrorsAndWrongAnswersAsLost() {
         Load load = WrkReport.read(report("93.35%", "60.01%", """
                   Socket errors: connect 1, read 20, write 300, timeout 4000
                   Non-2xx or 3xx responses: 320

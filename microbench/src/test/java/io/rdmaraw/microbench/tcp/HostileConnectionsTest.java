@@ -65,7 +65,7 @@ class HostileConnectionsTest {
     }
 
     @Test
-    void onlyWhatTheServerResetsIsReplaced() {
+    void onlyConnectionsThatTheServerResetsAreReplaced() {
         for (int port = 1; port <= 2; port++) {
             assertTrue(connections.wantsMore());
             connections.begin(fromClient(port, Packet.SYN), 0);

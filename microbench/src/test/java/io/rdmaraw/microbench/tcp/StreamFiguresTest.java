@@ -46,7 +46,7 @@ class StreamFiguresTest {
     }
 
     @Test
-    void whatFailsIsNamedOnceAndTheRestIsKept() throws InterruptedException {
+    void failedCaseIsNamedOnceAndTheOthersAreKept() throws InterruptedException {
         AtomicInteger starts = new AtomicInteger();
         StreamEnds broken = new StreamEnds(() -> {
             starts.incrementAndGet();
@@ -70,7 +70,7 @@ class StreamFiguresTest {
     }
 
     @Test
-    void comparesWhatWasMeasuredInTheSameRun() {
+    void comparesFiguresOfTheSameRun() {
         figures.add("rr.conns1", OURS, 1, rate(30));
         figures.add("rr.conns1", OURS, 2, rate(80));
         figures.add("rr.conns1", EPOLL, 2, rate(20));
@@ -92,7 +92,7 @@ class StreamFiguresTest {
     }
 
     @Test
-    void onlyWhatIsWantedIsMeasured() {
+    void onlySelectedCasesAreMeasured() {
         List<StreamCase> cases = List.of(new StreamCase.RequestResponse(64, StreamCase.Cores.SHARED),
                 new StreamCase.RequestResponse(640, StreamCase.Cores.SHARED));
         assertEquals(cases.subList(0, 1), options.wanted("tcp.loop.", cases));

@@ -51,7 +51,7 @@ class LinkEmulatorTest {
     }
 
     @Test
-    void whatTheBufferCannotHoldIsDropped(TestNetwork network) throws Exception {
+    void frameBeyondTheBufferIsDropped(TestNetwork network) throws Exception {
         ImpairedPair pair = network.impairedPair(Impairment.NONE.rate(2_000_000, 20_000), 1);
         int arrived = datagramsThatArrive(pair).size();
         LinkEmulatorCounters toPeer = pair.emulator().toRight();

@@ -96,7 +96,7 @@ class RtnetlinkMonitorTest {
     }
 
     @Test
-    void readsWhatThereIs() {
+    void readsLinksAndAddresses() {
         NetworkSnapshot snapshot = kernel.snapshot();
         Link link = snapshot.link(pair.ours().name());
         assertEquals(pair.ours().index(), link.index());
@@ -124,7 +124,7 @@ class RtnetlinkMonitorTest {
      * monitor must read everything again.
      */
     @Test
-    void whatChangesAfterNotificationsWereLostIsSeen(@TempDir Path directory) throws Exception {
+    void changeAfterLostNotificationsIsSeen(@TempDir Path directory) throws Exception {
         StringBuilder batch = new StringBuilder();
         for (int i = 0; i < MORE_THAN_ARE_QUEUED; i++) {
             batch.append("neigh replace 10.77.").append(i >> 8).append('.').append(i & 0xff)

@@ -122,7 +122,7 @@ class DatagramJumboOverVethTest {
 
     /** A device opened for the old MTU loses frames that are longer. Shorter frames still arrive. */
     @Test
-    void theMtuGrowsBeyondWhatTheDeviceWasOpenedWith() throws Exception {
+    void framesAboveTheMtuAtOpeningAreLostAfterTheMtuGrows() throws Exception {
         setMtu(USUAL_MTU);
         start(2048);
         assertEchoes(1000);

@@ -400,7 +400,7 @@ class DatagramNetworkChangesTest {
     }
 
     @Test
-    void whatWaitsForANeighborIsReleasedWhenTheLoopEnds() throws Exception {
+    void datagramsThatAwaitANeighborAreReleasedWhenTheLoopEnds() throws Exception {
         ByteBuf content = Unpooled.copiedBuffer("waits", StandardCharsets.US_ASCII);
         server.writeAndFlush(new DatagramPacket(content,
                 new InetSocketAddress(InetAddress.ofLiteral(unusedNeighbor()), 9))).sync();
@@ -456,7 +456,7 @@ class DatagramNetworkChangesTest {
      * have the server's port.
      */
     @Test
-    void aRoutersServersTakeOnlyWhatIsForTheRouter() throws Exception {
+    void serversOfARouterReceiveOnlyDatagramsForTheRouter() throws Exception {
         NetworkNamespace far = network.namespace();
         VethPair second = network.vethPair(host, far);
         host.run("sysctl", "-qw", "net.ipv4.ip_forward=1");

@@ -319,7 +319,7 @@ class DatagramOverVethTest {
     }
 
     @Test
-    void thePeersKernelReceivesWhatIsSentToAGroup() throws Exception {
+    void kernelOfThePeerReceivesDatagramsToAGroup() throws Exception {
         RdmaRawDatagramChannel sender = bind(new InetSocketAddress(0));
         NetworkInterface peerLink = pair.peer().namespace().call(() -> NetworkInterface.getByName(pair.peer().name()));
         for (String group : new String[] {"239.7.7.8", "ff15::778"}) {
@@ -369,7 +369,7 @@ class DatagramOverVethTest {
 
     /** The channel recovers after its neighbour entry, and later its address, was deleted. */
     @Test
-    void whatGoesAndComesBackIsFoundAgain() throws Exception {
+    void channelRecoversFromDeletedNeighborAndAddress() throws Exception {
         RdmaRawDatagramChannel server = bind(new InetSocketAddress(0));
         int port = server.localAddress().getPort();
         try (DatagramSocket client = peerSocket(pair.peer().ipv4())) {

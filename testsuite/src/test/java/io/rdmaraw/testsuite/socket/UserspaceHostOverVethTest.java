@@ -115,7 +115,7 @@ class UserspaceHostOverVethTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"soft:xdp:"})
-    void whatIsNotOnTheLinkGoesByTheGateway(String provider) throws Exception {
+    void packetsToOtherNetworksGoToTheGateway(String provider) throws Exception {
         peer.run("ip", "addr", "add", "192.0.2.1/32", "dev", "lo");
         peer.run("ip", "route", "add", IPV4, "dev", pair.peer().name(), "src", "192.0.2.1");
         RdmaRawDatagramChannel server = server(provider, false);
@@ -128,7 +128,7 @@ class UserspaceHostOverVethTest {
      */
     @ParameterizedTest
     @ValueSource(strings = {"3, 2", "2, 1"})
-    void aSwitchHearsOfGroups(String versions) throws Exception {
+    void switchLearnsGroupMemberships(String versions) throws Exception {
         String bridge = bridge(versions.split(", "));
         RdmaRawDatagramChannel member = server("soft:xdp:", false);
         NetworkInterface link = host.call(() -> NetworkInterface.getByName(pair.ours().name()));

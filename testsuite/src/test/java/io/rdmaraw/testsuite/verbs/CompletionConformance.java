@@ -67,7 +67,7 @@ abstract class CompletionConformance extends ProviderConformance {
     }
 
     @Test
-    void aQueueArmedForSolicitedCompletionsStaysSilentForOthersButTellsErrors() {
+    void queueArmedForSolicitedCompletionsReportsOnlyTheseAndErrors() {
         QueuePair queuePair = sender.readyQueuePair();
         sender.completionQueue.requestNotification(true);
         post(queuePair, 1);
@@ -196,7 +196,7 @@ abstract class CompletionConformance extends ProviderConformance {
     }
 
     @Test
-    void aQueueHoldsAtLeastWhatWasAskedForAndCanBeResized() {
+    void queueHasAtLeastTheRequestedCapacityAndCanBeResized() {
         CompletionQueue queue = sender.context.createCompletionQueue(100, null, 0);
         assertTrue(queue.capacity() >= 100);
         QueuePair queuePair = Port.ready(sender.queuePair(o -> o.completionQueue(queue)));
@@ -208,7 +208,7 @@ abstract class CompletionConformance extends ProviderConformance {
     }
 
     @Test
-    void anOverrunQueueSaysSo() {
+    void overrunQueueReportsTheOverrun() {
         CompletionQueue small = sender.context.createCompletionQueue(1, null, 0);
         QueuePair queuePair = Port.ready(sender.queuePair(o -> o.sendCompletionQueue(small).maxSendWr(64)));
         // The ring of libmlx5 has one entry more than the reported capacity.

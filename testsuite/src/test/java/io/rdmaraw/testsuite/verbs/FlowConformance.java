@@ -112,7 +112,7 @@ abstract class FlowConformance extends ProviderConformance {
 
     @ParameterizedTest(name = "{0}")
     @MethodSource("matches")
-    void aRuleTakesWhatMatchesAndNothingElse(String rule, byte[] matching, byte[] other) {
+    void ruleTakesOnlyMatchingFrames(String rule, byte[] matching, byte[] other) {
         if (refusesMatch(rule)) {
             assertFails(Errno.EOPNOTSUPP, () -> flow(receiver.readyQueuePair(), rule));
             return;
@@ -196,7 +196,7 @@ abstract class FlowConformance extends ProviderConformance {
     }
 
     @Test
-    void aTagTellsRulesOfOneQueueApart() {
+    void tagDistinguishesRulesOfOneQueue() {
         QueuePair listening = listener("udp dst-port 53 tag 1", 4);
         flow(listening, "tcp dst-port 80 tag 0xffffff");
         QueuePair sending = sender.readyQueuePair();
@@ -217,7 +217,7 @@ abstract class FlowConformance extends ProviderConformance {
     }
 
     @Test
-    void defaultsTakeOnlyWhatNoRuleTook() {
+    void defaultRulesTakeOnlyUnmatchedFrames() {
         listener("udp dst-port 53 tag 1", 4);
         listener("all-default", MANY);
         QueuePair sending = sender.readyQueuePair();

@@ -35,7 +35,7 @@ abstract class LifecycleConformance extends ProviderConformance {
     }
 
     @Test
-    void aDeviceTellsWhatItIs() {
+    void deviceReportsItsAttributes() {
         DeviceAttributes device = sender.context.queryDevice();
         assertEquals(1, device.ports());
         assertTrue(device.maxQpWr() >= 1024 && device.maxSge() >= 1 && device.maxCqe() >= 1024, device.toString());
@@ -130,7 +130,7 @@ abstract class LifecycleConformance extends ProviderConformance {
     }
 
     @Test
-    void whatUsesAnObjectIsClosedBeforeIt() {
+    void usersOfAnObjectAreClosedBeforeIt() {
         QueuePair queuePair = receiver.readyQueuePair();
         Flow flow = flow(queuePair, "udp dst-port 1000");
         queuePair.close();

@@ -131,7 +131,7 @@ abstract class RssConformance extends ProviderConformance {
     }
 
     @Test
-    void whatCannotBeHashedGoesToOneQueue() {
+    void framesWithoutAHashGoToOneQueue() {
         Spread spread = new Spread();
         flow(rss(spread.table(0), RssOptions.SOURCE_IPV4 | RssOptions.DESTINATION_IPV4), "all");
         QueuePair sending = sender.readyQueuePair();

@@ -80,7 +80,7 @@ abstract class SendReceiveConformance extends ProviderConformance {
     }
 
     @Test
-    void aCompletionTellsRequestLengthAndQueuePair() {
+    void completionHasRequestLengthAndQueuePair() {
         QueuePair listening = listener("ether-type 0x88b5", 1);
         QueuePair sending = sender.queuePair(o -> o);
         Port.ready(sending);
@@ -161,7 +161,7 @@ abstract class SendReceiveConformance extends ProviderConformance {
     }
 
     @Test
-    void aListIsPostedWithOneCallAndSignalsOnlyWhatAsksForIt() {
+    void listIsPostedWithOneCallAndOnlyFlaggedRequestsSignal() {
         QueuePair sending = sender.readyQueuePair();
         listener("ether-type 0x88b5", 64);
         List<byte[]> sent = new ArrayList<>();

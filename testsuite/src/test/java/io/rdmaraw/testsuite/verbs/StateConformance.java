@@ -92,7 +92,7 @@ abstract class StateConformance extends ProviderConformance {
     }
 
     @Test
-    void errorFlushesWhatIsOutstandingInOrder() {
+    void errorFlushesOutstandingRequestsInOrder() {
         QueuePair queuePair = receiver.readyQueuePair();
         for (int i = 1; i <= 5; i++) {
             long slot = receiver.slot();
@@ -108,7 +108,7 @@ abstract class StateConformance extends ProviderConformance {
     }
 
     @Test
-    void whatIsPostedInErrorIsFlushed() {
+    void requestPostedInErrorStateIsFlushed() {
         QueuePair queuePair = receiver.readyQueuePair();
         queuePair.toError();
         long slot = receiver.slot();
@@ -121,7 +121,7 @@ abstract class StateConformance extends ProviderConformance {
     }
 
     @Test
-    void resetForgetsWhatIsOutstandingAndTheQueuePairWorksAgain() {
+    void resetDropsOutstandingRequestsAndTheQueuePairWorksAgain() {
         QueuePair queuePair = listener("ether-type 0x88b5", 5);
         queuePair.toReset();
         Port.ready(queuePair);

@@ -38,7 +38,7 @@ class WireBadFramesTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"xdp", "packet"})
-    void aRuleOnAPortTakesOnlyWhatHasThatPort(String kind, TestNetwork network) {
+    void portRuleMatchesOnlyFramesWithThatPort(String kind, TestNetwork network) {
         WireConformance wire = new WireConformance(kind, network);
         try (Port sender = new Port(wire.sender()); Port receiver = new Port(wire.receiver())) {
             QueuePair from = sender.readyQueuePair();

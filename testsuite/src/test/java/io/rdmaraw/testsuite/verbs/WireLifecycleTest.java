@@ -236,7 +236,7 @@ class WireLifecycleTest {
     /** A frame to an address in the device's own rules is delivered inside the port. No switch has to return it. */
     @ParameterizedTest
     @ValueSource(strings = {"xdp", "packet"})
-    void whatADeviceSendsToItselfStaysInside(String kind, TestNetwork network) {
+    void framesToTheSameDeviceDoNotLeaveIt(String kind, TestNetwork network) {
         VethPair pair = network.vethPair();
         try (Port port = new Port(device(kind, pair.ours())); PacketPort wire = PacketPort.open(pair.peer())) {
             QueuePair queuePair = port.readyQueuePair();

@@ -77,7 +77,7 @@ class EmulatedSetupsTest {
      * function receives its frames.
      */
     @Test
-    void aVirtualFunctionReceivesWhatRulesName() throws Exception {
+    void virtualFunctionReceivesFramesOfItsRules() throws Exception {
         String result = run("vf", 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1",
                 "--window", "16", "--json"), "--wire", "cable", "--wire", "cable");
         assertTrue(result.contains("\"lost\" : 0") || result.contains("\"lost\":0"), result);

@@ -217,7 +217,7 @@ class DoctorChecksTest {
     }
 
     @Test
-    void aContainersUserWithoutItsCapabilitiesIsTold() throws IOException {
+    void containerUserWithoutCapabilitiesIsReported() throws IOException {
         write("proc/self/status", "CapEff:\t0000000000000000\nCapBnd:\t0000008000003000\n");
         assertFinding(Severity.FAIL, "they are there for root alone", "as user 0",
                 hostChecks.check(DeviceKind.XDP, "eth0"));
@@ -228,7 +228,7 @@ class DoctorChecksTest {
     }
 
     @Test
-    void aUserNamespaceOfItsOwnIsTold() throws IOException {
+    void separateUserNamespaceIsReported() throws IOException {
         write("proc/self/uid_map", "         0          0 4294967295\n");
         assertTrue(hostChecks.check(DeviceKind.XDP, "eth0").stream().noneMatch(f -> f.subject().equals("users")));
         write("proc/self/uid_map", "         0     100000      65536\n");
@@ -239,7 +239,7 @@ class DoctorChecksTest {
     }
 
     @Test
-    void aSeccompProfileIsTold() throws IOException {
+    void seccompProfileIsReported() throws IOException {
         write("proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t2\nSeccomp_filters:\t1\n");
         assertFinding(Severity.OK, "it has to allow bpf(2)", "", hostChecks.check(DeviceKind.XDP, "eth0"));
         write("proc/self/status", "CapEff:\t0000000000000000\nSeccomp:\t0\n");
@@ -289,7 +289,7 @@ class DoctorChecksTest {
     }
 
     @Test
-    void framesThatTheKernelLostBeforeUsAreTold() throws IOException {
+    void framesLostInTheBacklogOfTheKernelAreReported() throws IOException {
         write("proc/net/softnet_stat", "14e75a25 00000000 00000013 00000000\n11e39508 00000000 0000000d 00000000\n");
         assertFinding(Severity.OK, "lost nothing", "", hostChecks.check(DeviceKind.XDP, "eth0"));
         write("proc/net/softnet_stat", "14e75a25 00000010 00000013 00000000\n11e39508 000fffff 0000000d 00000000\n");
@@ -370,7 +370,7 @@ class DoctorChecksTest {
     }
 
     @Test
-    void aCardOnAnotherNodeThanTheLoopsIsTold() throws IOException {
+    void cardOnOtherNumaNodeThanTheLoopsIsReported() throws IOException {
         RdmaChecks checks = new RdmaChecks(host, netdevChecks, PortInterfaces.ofFiles(root.resolve("sys")));
         write("sys/class/infiniband/mlx5_0/device/numa_node", "1");
         write("sys/devices/system/node/node0/cpulist", "0-3,8-11");

@@ -80,7 +80,7 @@ class DriverChecksTest {
      * mode, a received frame carries its instance, so busy polling is still possible there.
      */
     @Test
-    void beforeLinux613AFrameTellsTheInstance() throws IOException {
+    void beforeLinux613AFrameCarriesTheNapiInstance() throws IOException {
         InterfaceInfo igb = new InterfaceInfo("igb", true, NATIVE, 0, 0, 2, 0, true, 0);
         InterfaceInfo e1000e = new InterfaceInfo("e1000e", true, 0, 0, 0, 2, 2, true, 0);
         assertFinding(Severity.OK, "can be had in modes native and zerocopy: SOFTVERBS_XDP_BUSY_POLL=on", igb);
@@ -93,7 +93,7 @@ class DriverChecksTest {
     }
 
     @Test
-    void anOldKernelTellsNothing() {
+    void oldKernelReportsNoFeatures() {
         assertEquals(1, check(new InterfaceInfo("igb", false, 0, 0, 0, 0, 0, false, 0)).size());
         assertFinding(Severity.OK, "igb; before Linux 6.3", new InterfaceInfo("igb", false, 0, 0, 0, 0, 0, false, 0));
     }

@@ -95,7 +95,7 @@ class FrameTemplateTest {
         "eth/payload(hex=abc) | pairs of hex digits",
         "eth/payload(hex=ab,length=1) | not both",
     })
-    void saysWhatIsWrong(String template, String fault) {
+    void messageNamesTheFault(String template, String fault) {
         IllegalArgumentException e =
                 assertThrows(IllegalArgumentException.class, () -> FrameTemplate.parse(template));
         assertTrue(e.getMessage().contains(fault), e.getMessage());

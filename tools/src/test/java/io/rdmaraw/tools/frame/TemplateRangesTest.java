@@ -39,7 +39,7 @@ class TemplateRangesTest {
     @ParameterizedTest
     @ValueSource(strings = {"eth/vlan(id=5..1)", "eth/ipv4(src=10.0.0.1..7)", "eth/ipv4(src=10.0.0.0..10.255.255.255)",
         "eth/ipv4(src=10.0.0.1..10.0.1.255)/udp(src=1..1000)"})
-    void whatIsNoRangeOrTooLargeIsRefused(String template) {
+    void invalidOrTooLargeRangeIsRefused(String template) {
         IllegalArgumentException e = assertThrows(IllegalArgumentException.class,
                 () -> TemplateRanges.expand(template));
         assertTrue(e.getMessage().contains("range"), e.getMessage());

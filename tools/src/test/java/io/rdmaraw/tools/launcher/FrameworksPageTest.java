@@ -41,7 +41,7 @@ class FrameworksPageTest {
     }
 
     @Test
-    void whatFailsOnThisTransportAloneHasToBeExplained() throws Exception {
+    void failureOnThisTransportAloneNeedsAReason() throws Exception {
         report("ours", "net.ATest", "one", "two!", "three!", "four?");
         report("kernel", "net.ATest", "one", "two", "three!", "four");
         assertEquals(1, compare("ATest.one: because").exitCode);
@@ -62,7 +62,7 @@ class FrameworksPageTest {
     }
 
     @Test
-    void whatIsSkippedHereAloneOrHasNotRunThereIsNoSuccess() throws Exception {
+    void testSkippedHereAloneOrNotRunThereIsNoSuccess() throws Exception {
         report("ours", "net.ATest", "one", "two~");
         report("kernel", "net.ATest", "one", "two");
         assertEquals(1, compare("").exitCode, "skipped here alone");

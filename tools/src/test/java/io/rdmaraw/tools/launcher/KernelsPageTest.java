@@ -42,7 +42,7 @@ class KernelsPageTest {
     }
 
     @Test
-    void whatIsSaidComesBackFromThePage() throws Exception {
+    void messagesAreReadBackFromThePage() throws Exception {
         String sentence = "what does not fit a cell, since it is a whole sentence with its remedy: use the other mode";
         String page = measure("a", "7|tests|C|works|119 of 119 passed", "7|veth|generic|works|" + sentence,
                 "7|veth|native|FAILED|a/b: c [2]", "7|veth|driver|works|one ! two");

@@ -300,7 +300,7 @@ class LauncherScriptsTest {
 
     /** An interrupt ends the current step and its child processes. The report contains the completed steps. */
     @Test
-    void anInterruptedHardwareCheckKeepsWhatItHasFound() throws Exception {
+    void interruptedHardwareCheckKeepsItsResults() throws Exception {
         Result result = hardwareRun("hardware_step first right echo one; hardware_step second right bash -c \"sleep"
                 + " 1000 & echo \\$! >" + directory + "/child; kill -INT $$; wait\"; echo goes on");
         assertEquals(130, result.exitCode, result.output);
@@ -317,7 +317,7 @@ class LauncherScriptsTest {
     }
 
     @Test
-    void aHardwareCheckThatFailsSaysSoAtItsHead() throws Exception {
+    void reportOfAFailedHardwareCheckBeginsWithTheFailure() throws Exception {
         Result result = hardwareRun("hardware_step first right false; hardware_conclude \"$hardware_failed of"
                 + " $hardware_steps steps failed.\"");
         assertEquals(0, result.exitCode, result.output);
@@ -341,7 +341,7 @@ class LauncherScriptsTest {
      * files.
      */
     @Test
-    void theReportSaysWhatTheHostIsAndHowAStepFailed() throws Exception {
+    void reportDescribesTheHostAndFailedSteps() throws Exception {
         Files.writeString(directory.resolve("01-host.txt"), "libibverbs1:amd64\t44.0-2\n");
         Files.writeString(directory.resolve("02-ibv-devinfo.txt"), "hca_id:\tmlx5_0\n\tfw_ver:\t\t\t16.35.2000\n");
         Files.writeString(directory.resolve("03-doctor.txt"), "$ doctor\nthe port is down\n");
@@ -416,7 +416,7 @@ class LauncherScriptsTest {
      * Without a terminal, progress is printed every ten seconds. The test advances the clock by that time at each step.
      */
     @Test
-    void aBuildTellsHowFarItIs() throws Exception {
+    void buildPrintsItsProgress() throws Exception {
         Result result = run(Map.of("HOME", directory.toString()), "bash", "-c", "set -euo pipefail; ROOT=" + directory
                 + "; . scripts/messages.sh; . scripts/build.sh; run_maven() { for i in 1 2; do"
                 + " echo '[INFO] Downloaded from central: https://x (1 kB at 1 kB/s)'; SECONDS=$((SECONDS + 10));"

@@ -28,7 +28,7 @@ class TerminalKeysTest {
      * Waiting for a key ends when the program is to exit. Otherwise Ctrl-C would take effect only at the next screen.
      */
     @Test
-    void whoIsToEndWaitsForNoKey() throws InterruptedException {
+    void waitForAKeyEndsWithTheProgram() throws InterruptedException {
         AtomicInteger looks = new AtomicInteger();
         try (TerminalKeys keys = new TerminalKeys(InputStream.nullInputStream())) {
             assertEquals(TerminalKeys.NONE, keys.await(FOR_EVER_NANOS, () -> looks.incrementAndGet() < 3));

@@ -22,7 +22,7 @@ class PcapTest {
     private static final byte[] FRAME = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 8, 0, 42};
 
     @Test
-    void readsWhatItWrote() throws IOException {
+    void readsItsOwnFiles() throws IOException {
         ByteArrayOutputStream file = new ByteArrayOutputStream();
         try (PcapWriter writer = PcapWriter.create(file, PcapFormat.LINKTYPE_ETHERNET)) {
             writer.write(1_700_000_000_123_456_789L, FRAME, 0, FRAME.length);

@@ -27,7 +27,7 @@ class IdleEndTest {
     }
 
     @Test
-    void whatComesKeepsItGoing() {
+    void arrivingFramesKeepItRunning() {
         for (int i = 0; i < 10; i++) {
             long now = START_NANOS + i * IdleEnd.IDLE_NANOS;
             end.received(now);

@@ -102,7 +102,7 @@ class PerfCommandsTest {
     }
 
     @Test
-    void whatIsMeantToGoEarlierIsNeverFasterThanWhatReallyWent() throws Exception {
+    void latencyFromScheduleIsAboveThatFromSending() throws Exception {
         JsonNode rows = run("lat -n 2000 --warm-up 0.05 --latency-gap 1").json().get("rows");
         // A gap of one microsecond cannot be kept. Each ping's latency counts from its scheduled time.
         assertEquals("schedule", rows.get(0).get("from").asText());
@@ -157,7 +157,7 @@ class PerfCommandsTest {
 
     /** A peer that does not answer is an error. Zeros and a success status would look like a very fast peer. */
     @Test
-    void aPeerThatDoesNotAnswerIsSaid() {
+    void silentPeerIsReported() {
         ToolRun run = ToolRun.of("lat", "-P", "-d", "soft:loop:nobody", "-E", "02:00:00:00:00:02", "--warm-up", "0.1");
         assertEquals(1, run.exitCode(), run.out());
         assertTrue(run.err().contains("no ping was answered by 02:00:00:00:00:02 through soft:loop:nobody"), run.err());
@@ -165,7 +165,7 @@ class PerfCommandsTest {
 
     /** If pings cannot be sent on schedule, the measured latency is mostly backlog. The command reports this. */
     @Test
-    void aScheduleThatCannotBeHeldIsSaid() throws Exception {
+    void missedScheduleIsReported() throws Exception {
         ToolRun run = run("lat -n 5000 --warm-up 0.05 --latency-gap 0.01");
         assertTrue(run.err().contains("the schedule was not held") && run.err().contains("--latency-gap"), run.err());
         assertTrue(run.json().get("rows").get(0).get("late").asLong() > 500, run.out());

@@ -97,7 +97,7 @@ class PaceTest {
 
     @ParameterizedTest
     @CsvSource({"1000pps,500,1,0.5", "1kpps,1010,100000,1.01", "8kbit,3,2000,2", "0,5,500,0"})
-    void theShareOfARateIsToldInItsUnit(String rate, long frames, long bytes, double share) {
+    void achievedRateIsReportedInItsUnit(String rate, long frames, long bytes, double share) {
         assertEquals(share, TrafficRate.parse(rate).reached(frames, bytes, 1), 1e-9);
         assertEquals(share / 4, TrafficRate.parse(rate).reached(frames, bytes, 4), 1e-9);
         assertEquals(0, TrafficRate.parse(rate).reached(frames, bytes, 0));

@@ -79,7 +79,7 @@ class PerftestOverTapTest {
     }
 
     @Test
-    void pktgenReceivesWhatPerftestSends() throws Exception {
+    void pktgenReceivesFramesOfPerftest() throws Exception {
         PeerProcess receiver = pktgen("rx", "-d", "mlx5_0", "-M", "dst-mac " + PKTGEN_MAC + " allow-host-traffic", "-n",
                 Integer.toString(FRAMES), "-D", "60", "--json");
         // The receiver prints its counters every second. The first line shows that it is ready.
@@ -91,7 +91,7 @@ class PerftestOverTapTest {
     }
 
     @Test
-    void perftestReceivesWhatPktgenSends() throws Exception {
+    void perftestReceivesFramesOfPktgen() throws Exception {
         PeerProcess receiver = perftest("--server", "-r", "2048");
         receiver.awaitOutput("MsgRate", Await.PATIENCE);
         PeerProcess sender = pktgen("tx", "-d", "mlx5_0", "-T", "eth(dst=" + PERFTEST_MAC + ",src=" + PKTGEN_MAC

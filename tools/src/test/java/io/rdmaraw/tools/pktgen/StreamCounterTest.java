@@ -34,7 +34,7 @@ class StreamCounterTest {
     }
 
     @Test
-    void lossReorderingAndDuplicatesAreToldApart() {
+    void lossReorderingAndDuplicatesAreDistinguished() {
         assertArrayEquals(new long[] {6, 1, 1, 1}, counts(of(0, 1, 3, 2, 3, 5, 6)));
     }
 
@@ -44,7 +44,7 @@ class StreamCounterTest {
     }
 
     @Test
-    void aGapLongerThanTheMemoryForgetsWhatWasBefore() {
+    void gapLongerThanTheHistoryClearsIt() {
         // The counter no longer remembers whether number 1 was received, so it counts as late.
         assertArrayEquals(new long[] {3, 4998, 1, 1}, counts(of(0, 5000, 5000, 1)));
     }

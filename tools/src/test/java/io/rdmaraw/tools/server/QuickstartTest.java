@@ -52,7 +52,7 @@ class QuickstartTest {
 
     /** The versions in the POM match those of this build and its dependencies. */
     @Test
-    void thePomNamesWhatIsBuiltHere() throws Exception {
+    void pomNamesTheVersionsOfThisBuild() throws Exception {
         Document pom = DocumentBuilderFactory.newInstance().newDocumentBuilder()
                 .parse(PROJECT.resolve("pom.xml").toFile());
         String ours = pom.getElementsByTagName("rdmaraw.version").item(0).getTextContent();

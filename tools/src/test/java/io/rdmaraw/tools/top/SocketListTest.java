@@ -51,7 +51,7 @@ class SocketListTest {
     }
 
     @Test
-    void connectionsHaveALineOfWhatTcpKnows() {
+    void connectionsHaveALineWithTcpState() {
         assertEquals("""
                 State      Recv-Q Send-Q Local Address:Port Peer Address:Port Process
                 ESTAB      0      307    10.0.0.1:80        10.0.0.2:4242     users:(("java",pid=77,loop="loop-1"))

@@ -94,7 +94,7 @@ class TopScreenTest {
     }
 
     @Test
-    void showsWhatChangedBetweenTwoSnapshots() {
+    void showsTheChangesBetweenTwoSnapshots() {
         String screen = new TopScreen(snapshot(1), snapshot(2), 10, WIDE).render();
         assertTrue(screen.lines().anyMatch(line -> line.matches("loop-1 +25% +25% +50% +2.00k +10")), screen);
         String queue = screen.lines().filter(line -> line.startsWith("mlx5_0/1")).findFirst().orElseThrow();
@@ -157,7 +157,7 @@ class TopScreenTest {
         "top 999999999 | 1 | no such process: 999999999", "asyncwatch soft:nothing | 1 | nothing",
         "asyncwatch -d soft:nothing | 1 | nothing", "asyncwatch soft:loop -d soft:loop | 2 | mutually exclusive",
         "top --pid 999999999 | 1 | no such process: 999999999", "asyncwatch | 2 | DEVICE"})
-    void whatCannotBeShownIsSaidInASentence(String arguments, int exitCode, String part) {
+    void processThatCannotBeShownIsReportedInASentence(String arguments, int exitCode, String part) {
         ToolRun run = ToolRun.of(arguments.split(" "));
         assertEquals(exitCode, run.exitCode(), run.err());
         assertTrue(run.err().contains(part), run.err());
