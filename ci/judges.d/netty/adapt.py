@@ -19,7 +19,7 @@ NEEDED = re.compile(r"@(BeforeAll|BeforeEach|AfterAll|AfterEach|Override)\b|^   
 NAME = re.compile(r"^    (?:[\w<>\[\], ?.]+ )(\w+)\(", re.MULTILINE)
 ERROR = re.compile(r"^(.+\.java):(\d+): error: (.*)$")
 # A removed file can leave errors in others, one after another.
-MOST_ROUNDS = 25
+MAX_ROUNDS = 25
 
 
 def read_replacements(path, module):
@@ -134,7 +134,7 @@ def main():
     copies = Copy(options.module)
     javac = [*options.javac, "-d", options.classes]
     with open(options.log, "w", encoding="utf-8") as log:
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             sources = sorted(target.rglob("*.java"))
             errors = compile_errors(javac, [*sources, *extra.values()], log)
             if not errors:
@@ -148,7 +148,7 @@ def main():
                     seen.add((path, number))
                     copies.remove(path, number, "does not compile: " + message)
         else:
-            sys.exit(f"the copy does not compile after {MOST_ROUNDS} rounds; see {options.log}")
+            sys.exit(f"the copy does not compile after {MAX_ROUNDS} rounds; see {options.log}")
     with open(options.rows, "a", encoding="utf-8") as file:
         for name, reason in sorted(copies.rows.items()):
             file.write(f"{copies.run}\t{name}\tfailed\t{reason}\n")

@@ -37,7 +37,7 @@ class ConnectStormTest {
     /** Number of SYNs that the core sends without waiting for an answer. */
     private static final int AT_ONCE = 128;
     /** A few more SYNs may leave because a timer tick ends during the storm. */
-    private static final int MOST_BY_TIME = 8;
+    private static final int MAX_SENT_BY_TICKS = 8;
     private static final int LAST = STORM - 1;
     /** Local port outside the ephemeral range of the host. */
     private static final int LOCAL_PORT = 20_000;
@@ -120,7 +120,7 @@ class ConnectStormTest {
     void allConnectAndDelayedOpensAreCounted() throws InterruptedException {
         List<ChannelFuture> attempts = storm(client(), null);
         long delayed = delayed();
-        assertTrue(delayed <= STORM - AT_ONCE && delayed >= STORM - AT_ONCE - MOST_BY_TIME, delayed + " wait");
+        assertTrue(delayed <= STORM - AT_ONCE && delayed >= STORM - AT_ONCE - MAX_SENT_BY_TICKS, delayed + " wait");
         for (ChannelFuture attempt : attempts) {
             assertTrue(attempt.sync().channel().isActive());
             fixture.accepted();

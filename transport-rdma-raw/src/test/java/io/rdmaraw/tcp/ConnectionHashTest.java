@@ -10,9 +10,9 @@ class ConnectionHashTest {
     private static final int CONNECTIONS = 2048;
     private static final int PLACES = 4 * CONNECTIONS;
     /** A random function fills a place with more entries with a probability below 1e-12. */
-    private static final int MOST_OF_A_PLACE = 12;
+    private static final int MAX_ENTRIES_OF_A_PLACE = 12;
 
-    private static int mostOfAPlace(ConnectionHash hash, int lowStep, int portStep) {
+    private static int maxEntriesOfAPlace(ConnectionHash hash, int lowStep, int portStep) {
         int[] counts = new int[PLACES];
         int most = 0;
         for (int i = 0; i < CONNECTIONS; i++) {
@@ -32,9 +32,9 @@ class ConnectionHashTest {
         Random random = new Random(1);
         for (int key = 0; key < 20; key++) {
             ConnectionHash hash = new ConnectionHash(random);
-            assertTrue(mostOfAPlace(hash, 1, 31) <= MOST_OF_A_PLACE, "key " + key);
-            assertTrue(mostOfAPlace(hash, PLACES, 0) <= MOST_OF_A_PLACE, "key " + key);
-            assertTrue(mostOfAPlace(hash, 0, 1) <= MOST_OF_A_PLACE, "key " + key);
+            assertTrue(maxEntriesOfAPlace(hash, 1, 31) <= MAX_ENTRIES_OF_A_PLACE, "key " + key);
+            assertTrue(maxEntriesOfAPlace(hash, PLACES, 0) <= MAX_ENTRIES_OF_A_PLACE, "key " + key);
+            assertTrue(maxEntriesOfAPlace(hash, 0, 1) <= MAX_ENTRIES_OF_A_PLACE, "key " + key);
         }
     }
 

@@ -57,7 +57,7 @@ class NotificationFloodTest {
      * Divisor of the elapsed time that limits the monitor's CPU time. Snapshots may take a tenth of the time.
      * Solicitations and wake-ups add to it.
      */
-    private static final int MOST_OF_THE_TIME = 4;
+    private static final int MAX_CPU_SHARE_DIVISOR = 4;
     private static final long ALLOWANCE_NANOS = 500_000_000L;
 
     private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
@@ -136,7 +136,7 @@ class NotificationFloodTest {
         long cpuNanos = threads.getThreadCpuTime(following.getFirst()) - cpuBefore;
         long tookNanos = System.nanoTime() - begin;
         assertTrue(cpuNanos >= 0, "the thread that follows the host has ended");
-        assertTrue(cpuNanos < tookNanos / MOST_OF_THE_TIME + ALLOWANCE_NANOS, "following took " + cpuNanos
+        assertTrue(cpuNanos < tookNanos / MAX_CPU_SHARE_DIVISOR + ALLOWANCE_NANOS, "following took " + cpuNanos
                 + " ns of a processor in " + tookNanos);
         assertFollowed("10.88.99.1");
     }
