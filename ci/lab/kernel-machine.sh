@@ -121,7 +121,7 @@ copy_guest_project() {
   native="$ROOT/transport-rdma-raw-native"
   mkdir -p "$opt"/{lib,native/lib,tests/lib}
   cp "$ROOT"/tools/target/lib/*.jar "$ROOT"/tools/target/netty-transport-rdma-raw-tools-*.jar "$opt/lib/"
-  cp "$native/target/native/softverbs-test" "$native/target/native/pktgen" "$opt/native/"
+  cp "$native"/target/native/{softverbs-test,pktgen,senders,rdma-raw-broker} "$opt/native/"
   copy_with_libraries "$1" "$native/target/native/pktgen"
   copy_guest_mutant "$native" "$opt/native/all-chunks"
   cp "$native/target/classes/META-INF/native/libsoftverbs_linux_x86_64.so" "$opt/native/lib/libibverbs.so.1"
@@ -146,7 +146,7 @@ copy_guest_mutant() {
 
 # The tests in C and Java, and what they stand on.
 build_guest_tests() {
-  make -s -C "$ROOT/transport-rdma-raw-native" target/native/softverbs-test
+  make -s -C "$ROOT/transport-rdma-raw-native" target/native/softverbs-test target/native/senders
   run_maven -q -B -ntp -pl testsuite -am test-compile dependency:copy-dependencies -DskipNativeTests \
     -DexcludeGroupIds=io.rdmaraw -DoutputDirectory="$kernel_cache/test-jars" >"$kernel_cache/tests.log" 2>&1 || {
     tail -n 30 "$kernel_cache/tests.log" >&2
@@ -246,7 +246,8 @@ card_mac() {
 }
 
 # start_machine NAME [OPTION OF QEMU...]: returns when it takes commands. On a busy host the kernel's check of its timer
-# would find no interrupt in time, and panic.
+# would find no interrupt in time, and panic. With mitigations=off the verifier would accept programs that it refuses to
+# processes without CAP_PERFMON otherwise.
 start_machine() {
   local name="$1"
   shift
@@ -256,7 +257,7 @@ start_machine() {
   ip netns exec "$kernel_namespace" "${kernel_qemu[@]}" -machine q35 -accel tcg,thread=multi -cpu max,la57=off -smp 2 \
     -m "$KERNEL_MEMORY_MEGABYTES" -nodefaults -no-reboot -display none -kernel "$kernel_image" \
     -initrd "$kernel_work/$kernel.cpio" \
-    -append "console=ttyS0 no_timer_check mitigations=off panic=-1 net.ifnames=0 loglevel=5 rdinit=/init" \
+    -append "console=ttyS0 no_timer_check panic=-1 net.ifnames=0 loglevel=5 rdinit=/init" \
     -serial "file:$kernel_out/$kernel-$name-console.txt" -device virtio-serial-pci \
     -chardev "pipe,id=commands,path=$pipe" -device virtserialport,chardev=commands,name=rdmaraw \
     "$@" </dev/null >"$kernel_out/$kernel-$name-qemu.txt" 2>&1 &

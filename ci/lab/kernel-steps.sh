@@ -12,6 +12,8 @@ readonly KERNEL_TEST_CLASSES=(verbs.XdpConformanceTest verbs.PacketConformanceTe
 # For 2,048 chunks, and a card with 256 descriptors.
 readonly FULL_RING_FLOOD=8192 FULL_RING_PINGS=5
 readonly KERNEL_MODES=(generic native zerocopy tap packet)
+# Hostile clients of the broker, and queue pairs that send with the datagrams of each.
+readonly HOSTILE_SECONDS=30 SENDERS=7 SENDER_FRAMES=48
 
 c_tests() {
   local status=0 output="$kernel_work/c-tests"
@@ -65,6 +67,11 @@ in_peer() {
   in_machine a ip netns exec peer /init "$@"
 }
 
+# The last line of an answer that is not empty. It reads all, since the rest would be taken for the next answer.
+last_line() {
+  awk 'NF { line = $0 } END { print line }'
+}
+
 # The server's sentence for its user.
 refusal_of() {
   sed -n 's/^http: //p' "$1" | tail -n 1
@@ -74,6 +81,8 @@ refusal_of() {
 is_known_refusal() {
   case "$1" in
     *+busy) grep -q "run without SOFTVERBS_XDP_BUSY_POLL" "$2" ;;
+    # The broker starts from Linux 6.5 on.
+    *+broker) grep -Eq "before Linux 6\.17 the kernel's verifier|needs Linux 6\.5" "$2" ;;
     native) grep -q "try without SOFTVERBS_XDP_MODE=native" "$2" ;;
     zerocopy) grep -Eq "SOFTVERBS_XDP_MODE=native copies|try without SOFTVERBS_XDP_MODE=zerocopy" "$2" ;;
     tap | long) grep -q "Linux 6\.6" "$2" ;;
@@ -123,6 +132,56 @@ polled_busily() {
   echo "@@ $interrupts interrupts, without it $without"
 }
 
+# A server without capabilities, whose device the broker opens.
+served_by_broker() {
+  local mode="$1+broker" interface="$2" status=0
+  shift
+  in_machine a start_broker "$interface" >"$kernel_work/broker" || status=$?
+  cat "$kernel_work/broker"
+  if [ "$status" != 0 ]; then
+    echo "@@ $(sed -n 's/^rdma-raw-broker: //p' "$kernel_work/broker" | tail -n 1)"
+    [ "$status" = 3 ] && is_known_refusal "$mode" "$kernel_work/broker" && return 3
+    return 1
+  fi
+  served "$mode" "$@" || status=$?
+  in_machine a end_broker "$interface" || status=1
+  return "$status"
+}
+
+# Hostile clients of a broker in machine a. Nothing that depends on its clock is judged.
+hostile_clients() {
+  local status=0 output="$kernel_work/hostile"
+  in_machine_within 7200 a run_hostile_clients "$HOSTILE_SECONDS" >"$output" || status=$?
+  cat "$output"
+  echo "@@ $(sed -n 's/^hostile clients: //p' "$output" | tail -n 1)"
+  return "$status"
+}
+
+# frames_arrive INTERFACE FROM TO TO-MAC MODES PLACE...: several queue pairs send by an interface whose numbers of receive
+# and send queues differ. The kernel at the place counts what arrives; it must be all that the device counts as sent.
+frames_arrive() {
+  local interface="$1" from="$2" to="$3" mac="$4" modes="$5" mode before arrived text=""
+  shift 5
+  for mode in $modes; do
+    before="$("$@" datagrams_for_nobody | last_line)"
+    in_machine a send_from_many "$mode" "$interface" "$mac" "$from" "$to" "$SENDERS" "$SENDER_FRAMES" >"$kernel_work/sent" ||
+      { cat "$kernel_work/sent" && echo "@@ $mode: $(sed -n 's/^senders: //p' "$kernel_work/sent" | tail -n 1)" && return 1; }
+    cat "$kernel_work/sent"
+    # The last ones may be on their way.
+    for _ in {1..10}; do
+      arrived=$(($("$@" datagrams_for_nobody | last_line) - before))
+      [ "$arrived" -lt $((SENDERS * SENDER_FRAMES)) ] || break
+      sleep 1
+    done
+    echo "$mode: $arrived datagrams have arrived"
+    text+="${text:+; }$mode: $(sed -n 's/^queues: //p' "$kernel_work/sent"), $arrived of $((SENDERS * SENDER_FRAMES))"
+    echo "@@ $text"
+    grep -q "^sent: $arrived counted, $arrived completed, 0 not" "$kernel_work/sent" || return 1
+    [ "$arrived" = $((SENDERS * SENDER_FRAMES)) ] || return 1
+    ! grep -Eq '^queues: ([0-9]+) rx, \1 tx' "$kernel_work/sent" || { echo "@@ $mode: the numbers of queues are equal" && return 1; }
+  done
+}
+
 # Pings that machine a answers while a process with the interface in zero copy is stopped and its rings are full. Sets
 # answered, of FULL_RING_PINGS.
 pings_of_a_full_ring() {
@@ -131,7 +190,7 @@ pings_of_a_full_ring() {
   in_machine a start_counting "$libraries" "$card" "$address" || return
   in_machine a signal_counting STOP || return 1
   in_machine b send_datagrams "$card" "$to" "$address" "$FULL_RING_FLOOD" || return 1
-  answered="$(in_machine b answered_pings "$address" "$FULL_RING_PINGS" | tail -n 1)"
+  answered="$(in_machine b answered_pings "$address" "$FULL_RING_PINGS" | last_line)"
   in_machine a signal_counting CONT || return 1
   in_machine a signal_counting KILL
 }
@@ -216,6 +275,12 @@ card_steps() {
   for mode in "${KERNEL_MODES[@]}"; do
     kernel_step "$card" "$mode" served "$mode" "$card" "$address" in_machine b
   done
+  kernel_step "$card" broker served_by_broker generic "$card" "$address" in_machine b
+  # Programs bring receive queues that have no send queues.
+  case "$card" in
+    virtio-queues) kernel_step "$card" "rx != tx" frames_arrive "$card" "$address" "198.18.$number.2" \
+      "$(card_mac b "$number")" native in_machine b ;;
+  esac
   # By the driver's own mode, where it has one.
   case "$card" in
     virtio* | igb | vmxnet3) mode=native ;;
@@ -243,6 +308,10 @@ veth_steps() {
   for mode in "${KERNEL_MODES[@]}"; do
     kernel_step veth "$mode" served "$mode" rr0 192.0.2.1 in_peer
   done
+  kernel_step veth broker served_by_broker generic rr0 192.0.2.1 in_peer
+  kernel_step veth "hostile clients" hostile_clients
+  kernel_step veth "rx != tx" frames_arrive rr0 192.0.2.1 192.0.2.2 "$(in_peer cat /sys/class/net/rr1/address | last_line)" \
+    "generic native" in_peer
   stop_machine a
 }
 

@@ -41,7 +41,7 @@ static void *serve(void *argument)
 int scene_connect(const struct scene *scene)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    const struct timeval limit = {.tv_sec = 20};
+    const struct timeval limit = {.tv_sec = patience_seconds()};
     CHECK(fd >= 0);
     CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
     CHECK_EQ(0, connect(fd, (const struct sockaddr *)&scene->address, sizeof scene->address));

@@ -43,7 +43,9 @@ void with_xdp_mode(const char *mode, void (*test)(const char *kind));
         with_xdp_mode("tap", NAME); \
     }
 
-/* Returns true if a test has waited for longer than anything takes. */
+/* How long anything may take. SOFTVERBS_TEST_PATIENCE names more seconds for an emulated processor. */
+unsigned patience_seconds(void);
+/* Returns true if a test has waited for longer than that. */
 bool overdue(struct timespec since);
 struct timespec now(void);
 void run(const char *format, ...) __attribute__((format(printf, 1, 2)));

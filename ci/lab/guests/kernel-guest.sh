@@ -10,6 +10,10 @@ export PATH=/opt/java/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 readonly LISTEN_TURNS=3600
 # Enough for frames to come by each of a few receive queues.
 readonly CONNECTIONS=24
+# How long a test in C may wait for a condition.
+readonly TEST_PATIENCE_SECONDS=600
+# The user `nobody`.
+readonly BROKER_USER=65534 BROKER_SOCKET=/run/broker.sock
 
 # ---- the machine ----
 
@@ -92,14 +96,26 @@ kernel_segments() {
   awk '$1 == "Tcp:" && $2 ~ /^[0-9]/ { print $11 }' /proc/net/snmp
 }
 
-# start_http MODE DEVICE ADDRESS [OPTION...]: status 3 and the last line of the log if it does not listen. A mode that
-# ends with +busy is polled busily.
+# run_as MODE COMMAND...: replaces this process by the command, with the environment for the mode. A mode that ends with
+# +busy is polled busily. With +broker the command has no capabilities, and the broker opens its device.
+run_as() {
+  local mode="${1%+*}"
+  local -a settings=("SOFTVERBS_XDP_MODE=$mode" SOFTVERBS_XDP_BUSY_POLL=off)
+  case "$1" in
+    *+busy) settings+=(SOFTVERBS_XDP_BUSY_POLL=on) ;;
+    *+broker) settings+=("SOFTVERBS_BROKER=$BROKER_SOCKET") && set -- "$1" setpriv --reuid "$BROKER_USER" \
+      --regid "$BROKER_USER" --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs "${@:2}" ;;
+  esac
+  shift
+  exec env "${settings[@]}" "$@"
+}
+
+# start_http MODE DEVICE ADDRESS [OPTION...]: status 3 and the last line of the log if it does not listen. The modes are
+# those of run_as.
 start_http() {
-  local mode="$1" device="$2" address="$3" turns=0 pid busy=off
+  local mode="$1" device="$2" address="$3" turns=0 pid
   shift 3
-  [ "${mode%+busy}" = "$mode" ] || busy=on
-  SOFTVERBS_XDP_BUSY_POLL="$busy" SOFTVERBS_XDP_MODE="${mode%+busy}" \
-    setsid java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' \
+  run_as "$mode" setsid java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' \
     io.rdmaraw.examples.Main http --device "$device" --address "$address" "$@" >/run/http.log 2>&1 </dev/null &
   pid=$!
   echo "$pid" >/run/http.pid
@@ -123,6 +139,10 @@ kill_http() {
   local pid status=0 expected='WARNING: [^ ]*: ring-full, ' warning=""
   pid="$(cat /run/http.pid)"
   cat /run/http.log
+  if [ -e /run/broker.pid ]; then
+    expected+='|in fragments or with extension headers are lost|cannot receive ICMP errors'
+    has_capabilities 0000000000000000 "$pid" || status=1
+  fi
   before_linux 6.6 && warning="$(sed -n '/^WARNING: soft:packet:[^ ]*: rules\.kernel-visible, /{s/^WARNING: //p;q}' /run/http.log)"
   if [ -n "$warning" ]; then
     expected+='|rules\.kernel-visible, '
@@ -142,6 +162,14 @@ kill_http() {
     sleep 0.1
   done
   return "$status"
+}
+
+# has_capabilities SET PID: the permitted and the effective ones.
+has_capabilities() {
+  [ "$(grep -cE "^Cap(Prm|Eff):[[:space:]]$1\$" "/proc/$2/status")" = 2 ] && return
+  echo "@@ process $2 should have the capabilities $1"
+  grep '^Cap' "/proc/$2/status"
+  return 1
 }
 
 # Ends the server as its operator does.
@@ -197,6 +225,61 @@ ask_http() {
   same "$(curl -sS --max-time 600 --data-binary @/run/up "$url/sha256")" "$(sha256sum </run/up | cut -d ' ' -f 1)" "up"
 }
 
+# ---- the broker ----
+
+# start_broker INTERFACE: status 3 and what it says if it does not serve.
+start_broker() {
+  local turns=0 pid
+  printf 'user=%s interface=%s modes=generic,native ports=tcp:8080\n' "$BROKER_USER" "$1" >/run/broker.policy
+  setsid /opt/rdma-raw/native/rdma-raw-broker --policy /run/broker.policy --socket "$BROKER_SOCKET" \
+    >/run/broker.log 2>&1 </dev/null &
+  pid=$!
+  until grep -q "serves '" /run/broker.log; do
+    turns=$((turns + 1))
+    if ! kill -0 "$pid" 2>/dev/null || [ "$turns" -gt "$LISTEN_TURNS" ]; then
+      cat /run/broker.log
+      kill -9 "$pid" 2>/dev/null
+      return 3
+    fi
+    sleep 0.5
+  done
+  echo "$pid" >/run/broker.pid
+  # CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, and CAP_IPC_LOCK, since it is started with it.
+  has_capabilities 0000008000007000 "$pid"
+}
+
+# end_broker INTERFACE: the broker first takes back the device of a server that was killed.
+end_broker() {
+  local pid turns=0 status=0
+  pid="$(cat /run/broker.pid)"
+  while ip link show dev "$1" | grep -q 'prog/xdp'; do
+    turns=$((turns + 1))
+    [ "$turns" -le "$LISTEN_TURNS" ] || { echo "@@ the XDP program stays on $1" && status=1 && break; }
+    sleep 0.5
+  done
+  kill "$pid"
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.1
+  done
+  cat /run/broker.log
+  rm -f /run/broker.pid
+  return "$status"
+}
+
+# ---- interfaces with more receive queues than send queues ----
+
+# send_from_many MODE INTERFACE TO-MAC FROM TO SENDERS FRAMES: prints the interface's queues and what counts as sent.
+send_from_many() {
+  run_as "$1" env "SOFTVERBS_DEVICES=xdp:$2" LD_LIBRARY_PATH=/opt/rdma-raw/native/lib /opt/rdma-raw/native/senders \
+    --device "xdp:$2" --from-mac "$(cat "/sys/class/net/$2/address")" --to-mac "$3" --from "$4" --to "$5" --port 7777 \
+    --senders "$6" --frames "$7"
+}
+
+# The datagrams that the kernel has received for ports without a socket.
+datagrams_for_nobody() {
+  awk '$1 == "Udp:" && $2 ~ /^[0-9]/ { print $3 }' /proc/net/snmp
+}
+
 # ---- a ring that is full ----
 
 # start_counting LIBRARIES INTERFACE ADDRESS: a program in C that receives datagrams in zero copy, until it is killed.
@@ -245,7 +328,13 @@ send_datagrams() {
 # ---- tests ----
 
 run_c_tests() {
-  cd /opt/rdma-raw/native && LD_LIBRARY_PATH=lib ./softverbs-test "$@"
+  cd /opt/rdma-raw/native && SOFTVERBS_TEST_PATIENCE="$TEST_PATIENCE_SECONDS" LD_LIBRARY_PATH=lib ./softverbs-test "$@"
+}
+
+# run_hostile_clients SECONDS: without bounds for times.
+run_hostile_clients() {
+  export SOFTVERBS_FUZZ_SECONDS="$1"
+  run_c_tests "broker adversary"
 }
 
 # Classes of the test suite, by their names.
@@ -257,10 +346,8 @@ run_java_tests() {
 
 # Prints what doctor says; its status tells whether the device works.
 run_doctor() {
-  local busy=off
-  [ "${1%+busy}" = "$1" ] || busy=on
-  SOFTVERBS_XDP_BUSY_POLL="$busy" SOFTVERBS_XDP_MODE="${1%+busy}" java --enable-native-access=ALL-UNNAMED \
-    -cp '/opt/rdma-raw/lib/*' io.rdmaraw.tools.Main doctor --device "$2"
+  run_as "$1" java --enable-native-access=ALL-UNNAMED -cp '/opt/rdma-raw/lib/*' io.rdmaraw.tools.Main doctor \
+    --device "$2"
 }
 
 if [ $$ = 1 ]; then

@@ -11,9 +11,8 @@ import sys
 # As the steps are made, whichever runs found them first.
 ROWS = ["tests", "veth", "virtio", "virtio-plain", "virtio-big", "virtio-mtu", "virtio-queues", "virtio-dma",
         "virtio-dma-more", "e1000e", "igb", "vmxnet3"]
-COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "busy polling",
-           "full ring",
-           "MTU 9000"]
+COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "broker",
+           "hostile clients", "rx != tx", "busy polling", "full ring", "MTU 9000"]
 MEASURED = "measured at"
 LONGEST_IN_A_CELL = 60
 HEAD = """# Kernels and drivers
@@ -22,6 +21,12 @@ Made by `./rdma-raw test --kernels --out docs/lab/kernels.md`, do not edit. Kern
 processors are emulated by QEMU: this tells what works, not how fast. A run replaces the cells that it measures; the last
 column has the commits and days of those in its row. Queues leased to a netkit interface (Linux 7.1) are not among them: that
 wants a driver with zero copy whose queues can be taken one by one, as netdevsim is, and Debian's kernels lack netdevsim.
+
+* **broker**: a server without capabilities serves by a device that the broker opens in mode generic.
+* **hostile clients**: clients of the broker that are generated from seeds, for 30 s. Counted are pings and datagrams of
+  the host that get no answer, frames of other programs that a client finds, and descriptors that stay open.
+* **rx != tx**: several queue pairs send by an interface whose numbers of receive and send queues differ. Counted are the
+  frames that the peer's kernel receives. They must be those that count as sent.
 """
 
 
