@@ -4,6 +4,7 @@
 
 #include "bpf.h"
 #include "netdev_port.h"
+#include "programs.h"
 #include "sockets.h"
 #include "xdp_queue.h"
 
@@ -77,7 +78,9 @@ static int attach(struct grant *grant)
 {
     enum sv_xdp_attach_mode mode = !is_native(grant) ? SV_XDP_ATTACH_GENERIC
                                    : grant->sockets.jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
-    int link = sv_steering_attach(grant->steering, SV_PROGRAM_XDP, grant->ifindex, mode);
+    if (grant->program < 0)
+        grant->program = sv_steering_load_xdp(grant->steering, mode);
+    int link = grant->program < 0 ? grant->program : sv_program_link(grant->program, grant->ifindex, mode);
     grant->fds[SV_BROKER_LINK] = link;
     if (link >= 0)
         return 0;
@@ -160,19 +163,48 @@ static int open_queue(struct grant *grant)
                                                  grant->netdev, strerror(error));
 }
 
+static struct programs_of programs_of(const struct grant *grant)
+{
+    return (struct programs_of){.uid = grant->uid, .ifindex = grant->ifindex,
+                                .fragments = is_native(grant) && grant->sockets.jumbo};
+}
+
+/* Takes over the programs of a closed device. A client may have made its maps useless: then there are new ones. */
+static int open_steering(struct grant *grant)
+{
+    const struct programs_of of = programs_of(grant);
+    grant->steering = programs_take(&of, &grant->program);
+    grant->is_reused = grant->steering != NULL && sv_steering_reuse(grant->steering, grant->mac) == 0;
+    if (grant->is_reused)
+        return 0;
+    if (grant->steering != NULL) {
+        sv_steering_close(grant->steering);
+        close(grant->program);
+        grant->steering = NULL;
+        grant->program = -1;
+    }
+    return sv_steering_open(&grant->steering, grant->mac, true);
+}
+
 static int prepare_device(struct grant *grant)
 {
     int error = open_packet_socket(grant);
-    if (error == 0)
-        error = sv_steering_open(&grant->steering, grant->mac, true);
     if (error != 0)
         return error;
     sockets_init(&grant->sockets, &grant->wanted, grant->ifindex);
+    error = open_steering(grant);
+    if (error != 0)
+        return error;
     grant->fds[SV_BROKER_LINK] = grant->fds[SV_BROKER_MEMORY] = -1;
     sv_steering_shared_maps(grant->steering, grant->fds + SV_BROKER_MAPS);
     grant->fd_count = SV_BROKER_SOCKETS;
+    return 0;
+}
+
+static int attach_program(struct grant *grant)
+{
     uint32_t before = interface_receive_queues(grant->mac_filter_fd, grant->netdev);
-    error = attach(grant);
+    int error = attach(grant);
     return error != 0 ? error : check_zero_copy_safe(grant, before);
 }
 
@@ -180,7 +212,7 @@ static int finish_device(struct grant *grant)
 {
     grant->fds[SV_BROKER_MEMORY] = grant->sockets.memory;
     int error = sockets_seal(&grant->sockets);
-    if (error == 0)
+    if (error == 0 && !grant->is_reused)
         error = sv_steering_seal(grant->steering);
     return error == 0 ? 0 : sv_explain(error, "the maps and the memory of '%s' can't be sealed: %s", grant->netdev,
                                        strerror(error));
@@ -195,9 +227,11 @@ static void close_fds(struct grant *grant)
     grant->fd_count = 0;
 }
 
-int grant_open(struct grant *grant, const struct sv_broker_open *wanted)
+int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid)
 {
     memset(grant, 0, sizeof *grant);
+    grant->uid = uid;
+    grant->program = -1;
     grant->is_open = grant->is_opening = true;
     grant->mode = wanted->mode;
     grant->wanted = *wanted;
@@ -215,6 +249,10 @@ static int do_piece(struct grant *grant)
 {
     if (grant->steering == NULL) {
         int error = prepare_device(grant);
+        return error == 0 ? EINPROGRESS : error;
+    }
+    if (grant->fds[SV_BROKER_LINK] < 0) {
+        int error = attach_program(grant);
         return error == 0 ? EINPROGRESS : error;
     }
     int error = open_queue(grant);
@@ -239,7 +277,20 @@ bool grant_is_waiting(const struct grant *grant)
 void grant_close_sent_fds(struct grant *grant)
 {
     close_fds(grant);
-    sv_steering_close_all_but_rules(grant->steering);
+    sv_steering_unmap_shared(grant->steering);
+}
+
+/* Keeps the programs of a device that was open. */
+static void close_steering(struct grant *grant)
+{
+    const struct programs_of of = programs_of(grant);
+    if (!grant->is_opening && grant->rules <= PROGRAMS_MAX_RULES) {
+        programs_keep(&of, grant->steering, grant->program);
+        return;
+    }
+    sv_steering_close(grant->steering);
+    if (grant->program >= 0)
+        close(grant->program);
 }
 
 void grant_close(struct grant *grant, bool release)
@@ -248,7 +299,7 @@ void grant_close(struct grant *grant, bool release)
         return;
     close_fds(grant);
     sockets_close(&grant->sockets, release);
-    sv_steering_close(grant->steering);
+    close_steering(grant);
     if (grant->mac_filter_fd >= 0)
         close(grant->mac_filter_fd);
     memset(grant, 0, sizeof *grant);

@@ -29,6 +29,9 @@ struct grant {
     uint32_t memberships;
     struct grant_membership membership[GRANT_MAX_MEMBERSHIPS];
     struct sv_steering *steering;
+    uid_t uid;                      /* user of the client */
+    int program;                    /* the loaded SV_PROGRAM_XDP, or negative */
+    bool is_reused;                 /* steering and program are those of a closed device (programs.h) */
     int mac_filter_fd;
     struct sockets sockets;
     /* Used while the device is opened: */
@@ -46,9 +49,9 @@ bool grant_may_use_bpf(void);
  * Checks cheaply whether a device can be opened. Returns EINPROGRESS, or an errno with sv_explain(): EBUSY if the
  * interface is in use.
  */
-int grant_open(struct grant *grant, const struct sv_broker_open *wanted);
+int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid);
 /*
- * Creates the maps and programs of a device, or the sockets of one more queue. Returns 0 or an errno with sv_explain().
+ * Creates the maps of a device, loads and attaches its programs, or creates the sockets of one more queue. Returns 0 or an errno with sv_explain().
  * Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago still has the queue
  * (grant_is_waiting()). On success the caller sends the grant's descriptors and closes them with
  * grant_close_sent_fds().

@@ -4,6 +4,7 @@
 #include "server_state.h"
 
 #include "journal.h"
+#include "programs.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -354,5 +355,6 @@ void server_destroy(struct server *server)
         close(server->client[i].process);
     }
     acceptor_end(&server->acceptor);
+    programs_close_all();
     free(server);
 }

@@ -111,7 +111,7 @@ static int open_device(struct server *server, struct client *client, const struc
         return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid, SERVER_OPENS);
     if (is_being_opened(server, wanted->netdev))
         return sv_explain(EBUSY, "'%s' is being opened for another process", wanted->netdev);
-    int error = grant_open(&client->grant, wanted);
+    int error = grant_open(&client->grant, wanted, user->uid);
     usage->opens += error == EINPROGRESS;
     return error;
 }

@@ -30,6 +30,8 @@ int sv_map_create(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t
 int sv_map_update(int map, const void *key, const void *value);
 bool sv_map_lookup(int map, const void *key, void *value);
 void sv_map_delete(int map, const void *key);
+/* Removes all elements. The buffer holds one key. */
+void sv_map_clear(int map, void *key);
 /* Freezes a map: no process can change it through any descriptor from then on. Returns 0 or an errno. */
 int sv_map_freeze(int map);
 /* Maps an array created with BPF_F_MMAPABLE. Returns its memory, or NULL with errno. */
@@ -39,6 +41,10 @@ void *sv_map_memory(int map, size_t bytes);
 
 /* Loads a program of bpf/steer.bpf.c with its maps. Returns a descriptor or a negative errno. */
 int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t flags);
+/* Loads SV_PROGRAM_XDP or _CLASSIFY with what it calls, to be attached in this mode. Returns as sv_program_load(). */
+int sv_program_load_xdp(enum sv_program which, const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
+/* Attaches a loaded XDP program to an interface, until the returned descriptor is closed. Returns as above. */
+int sv_program_link(int program, int ifindex, enum sv_xdp_attach_mode mode);
 /* Loads an XDP program and attaches it to an interface, as sv_steering_attach() does. */
 int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode);
 

@@ -60,6 +60,16 @@ void sv_map_delete(int map, const void *key)
     (void)sv_bpf(BPF_MAP_DELETE_ELEM, &attr);
 }
 
+void sv_map_clear(int map, void *key)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.map_fd = (uint32_t)map;
+    attr.next_key = sv_bpf_address(key);
+    while (sv_bpf(BPF_MAP_GET_NEXT_KEY, &attr) == 0)        /* without a key: the first one */
+        sv_map_delete(map, key);
+}
+
 int sv_map_freeze(int map)
 {
     union bpf_attr attr;

@@ -94,6 +94,11 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int 
     return sv_program_attach(which, steering->map, ifindex, mode);
 }
 
+int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode)
+{
+    return sv_program_load_xdp(SV_PROGRAM_XDP, steering->map, mode);
+}
+
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex)
 {
     steering->directory->redirect_to = (uint32_t)ifindex;
@@ -184,6 +189,16 @@ static int generate_secret(unsigned long long *secret)
     return bytes == (ssize_t)sizeof *secret ? 0 : bytes < 0 ? errno : EAGAIN;
 }
 
+static int start_traffic(struct sv_steering *steering)
+{
+    int error = generate_secret(&steering->traffic->secret);
+    if (error != 0)
+        return sv_explain(error, "the kernel returns no random numbers: getrandom(2) failed");
+    steering->connections.secret = steering->traffic->secret;
+    sv_steering_set_max_datagram_bytes(steering, UINT32_MAX);
+    return 0;
+}
+
 int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classifies)
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
@@ -199,13 +214,11 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
         sv_steering_close(steering);
         return sv_explain_bpf(error, "eBPF maps can't be made");
     }
-    error = generate_secret(&steering->traffic->secret);
+    error = start_traffic(steering);
     if (error != 0) {
         sv_steering_close(steering);
-        return sv_explain(error, "the kernel returns no random numbers: getrandom(2) failed");
+        return error;
     }
-    steering->connections.secret = steering->traffic->secret;
-    sv_steering_set_max_datagram_bytes(steering, UINT32_MAX);
 #if !defined(__x86_64__) && !defined(__i386__)
     steering->directory->loads_reorder = 1;
 #endif
@@ -222,7 +235,7 @@ static void unmap_memory(void *memory, size_t bytes)
         munmap(memory, bytes);
 }
 
-static void unmap_shared(struct sv_steering *steering)
+void sv_steering_unmap_shared(struct sv_steering *steering)
 {
     unmap_memory(steering->traffic, sizeof *steering->traffic);
     unmap_memory(steering->connections.known, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
@@ -243,7 +256,7 @@ void sv_steering_close(struct sv_steering *steering)
     if (steering == NULL)
         return;
     unmap_memory(steering->directory, sizeof *steering->directory);
-    unmap_shared(steering);
+    sv_steering_unmap_shared(steering);
     for (int i = 0; i < SV_MAP_COUNT; i++)
         close_map(&steering->map[i]);
     free(steering);
@@ -268,13 +281,35 @@ int sv_steering_seal(const struct sv_steering *steering)
     return sv_map_freeze(steering->map[SV_MAP_PROGRAMS]);
 }
 
-/* The programs keep the maps that they use, and the directory stays mapped. */
-void sv_steering_close_all_but_rules(struct sv_steering *steering)
+static int map_shared(struct sv_steering *steering)
 {
-    unmap_shared(steering);
-    for (int i = 0; i < SV_MAP_COUNT; i++)
-        if (i != SV_MAP_RULES && i != SV_MAP_DEEP_RULES)
-            close_map(&steering->map[i]);
+    steering->traffic = sv_map_memory(steering->map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    int error = steering->traffic == NULL ? errno : 0;
+    if (error == 0)
+        error = map_marks(steering->map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
+    if (error == 0)
+        error = map_marks(steering->map[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
+    return error;
+}
+
+/* The new secret makes the marks of SYNs meaningless, and the new generation the cached verdicts. */
+int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
+{
+    struct sv_steer_rule_key key;
+    for (uint32_t i = 0; i < SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES; i++)
+        sv_map_delete(steering->map[SV_MAP_SOCKETS], &i);
+    steering->shapes = 0;
+    memset(steering->default_rules, 0, sizeof steering->default_rules);
+    sv_steering_set_mac(steering, mac);
+    sv_map_clear(steering->map[SV_MAP_RULES], &key);
+    sv_map_clear(steering->map[SV_MAP_DEEP_RULES], &key);
+    int error = map_shared(steering);
+    if (error != 0)
+        return sv_explain(error, "the maps of a closed device can't be mapped");
+    memset(steering->traffic, 0, sizeof *steering->traffic);
+    memset(steering->connections.known, 0, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
+    memset(steering->connections.opening, 0, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);
+    return start_traffic(steering);
 }
 
 int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_SHARED_MAPS])
@@ -290,12 +325,7 @@ int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_SHARE
     }
     if (steering == NULL)
         return ENOMEM;
-    steering->traffic = sv_map_memory(steering->map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
-    int error = steering->traffic == NULL ? errno : 0;
-    if (error == 0)
-        error = map_marks(steering->map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
-    if (error == 0)
-        error = map_marks(steering->map[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
+    int error = map_shared(steering);
     if (error != 0) {
         sv_steering_close(steering);
         return sv_explain(error, "the maps that the broker has sent can't be mapped");

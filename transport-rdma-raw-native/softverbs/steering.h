@@ -105,10 +105,17 @@ void sv_steering_shared_maps(const struct sv_steering *steering, int maps[SV_STE
 /* For the broker, after attaching: prevents any process from replacing the programs. Returns 0 or an errno. */
 int sv_steering_seal(const struct sv_steering *steering);
 /*
- * For the broker, after handing over: closes everything but the rules. From then on only rules and the address can
- * change.
+ * For the broker, after handing over: unmaps the shared maps. From then on only rules and the address can change, until
+ * sv_steering_reuse().
  */
-void sv_steering_close_all_but_rules(struct sv_steering *steering);
+void sv_steering_unmap_shared(struct sv_steering *steering);
+/* For the broker: loads SV_PROGRAM_XDP to be attached in this mode. Returns a descriptor or a negative errno. */
+int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
+/*
+ * For the broker, when the program is not attached: makes the maps of a closed device those of a new one, without rules,
+ * sockets or connections. Returns 0 or an errno.
+ */
+int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6]);
 /*
  * For the process: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
  * an errno.

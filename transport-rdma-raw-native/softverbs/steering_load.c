@@ -94,14 +94,15 @@ static int load_classifier(const int map[SV_MAP_COUNT], uint32_t flags)
     return -error;
 }
 
-int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode)
+int sv_program_load_xdp(enum sv_program which, const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode)
 {
     uint32_t flags = mode == SV_XDP_ATTACH_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
-    int program = which == SV_PROGRAM_XDP ? load_classifier(map, flags) : 0;
-    if (program == 0)
-        program = sv_program_load(which, map, flags);
-    if (program < 0)
-        return program;
+    int error = which == SV_PROGRAM_XDP ? load_classifier(map, flags) : 0;
+    return error < 0 ? error : sv_program_load(which, map, flags);
+}
+
+int sv_program_link(int program, int ifindex, enum sv_xdp_attach_mode mode)
+{
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.link_create.prog_fd = (uint32_t)program;
@@ -109,7 +110,15 @@ int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int if
     attr.link_create.attach_type = BPF_XDP;
     attr.link_create.flags = mode != SV_XDP_ATTACH_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
     int link = sv_bpf(BPF_LINK_CREATE, &attr);
-    int error = errno;
+    return link >= 0 ? link : -errno;
+}
+
+int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode)
+{
+    int program = sv_program_load_xdp(which, map, mode);
+    if (program < 0)
+        return program;
+    int link = sv_program_link(program, ifindex, mode);
     close(program);     /* the link keeps the program */
-    return link >= 0 ? link : -error;
+    return link;
 }

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "broker_scene.h"
 
+#include "bpf.h"
+
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/if_xdp.h>
@@ -150,8 +152,8 @@ static void test_the_descriptors_that_it_sends_cannot_be_changed(void)
     CHECK_EQ(EISCONN, broker_transact(fd, &request));
     for (int i = 0; i < SV_BROKER_SOCKETS; i++)
         close(fds[i]);
-    /* The broker keeps two maps of rules, the memory and the packet socket. */
-    CHECK_EQ(before + 4, open_descriptors());
+    /* The broker keeps the maps, the program, the memory and the packet socket. */
+    CHECK_EQ(before + SV_MAP_COUNT + 3, open_descriptors());
     close(fd);
     scene_close(&scene);
     CHECK_EQ(before - 5, open_descriptors());       /* the connection, two of its session, the acceptor, the listener */
@@ -234,6 +236,91 @@ static void test_devices_opened_per_second_are_limited(void)
     CHECK_EQ(EAGAIN, open_and_close(&scene, wire.name[0]));
     broker_clock_add(1000);
     CHECK_EQ(0, open_and_close(&scene, wire.name[0]));
+    scene_close(&scene);
+    link_close(&wire);
+}
+
+static bool has_program(const char *netdev)
+{
+    struct sv_attached program;
+    return sv_attached_xdp((int)if_nametoindex(netdev), &program);
+}
+
+/* The kernel numbers programs as they are loaded. Opens a device, which gets a rule, and closes it. */
+static uint32_t program_of_device(const struct scene *scene, const char *netdev)
+{
+    struct sv_attached program;
+    struct sv_broker_reply reply;
+    struct sv_broker_request request = request_of(SV_BROKER_OPEN);
+    int fds[SV_BROKER_MAX_FDS];
+    int fd = scene_connect(scene);
+    strcpy(request.open.netdev, netdev);
+    request.open.mtu = 1500;
+    CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
+    unsigned count = take(fd, &reply, fds);
+    CHECK_EQ(0, reply.error);
+    CHECK(sv_attached_xdp((int)if_nametoindex(netdev), &program));
+    request = request_of(SV_BROKER_REMOVE_RULE);
+    request.rule.mask.outer.layers = SV_LAYER_TCP | SV_LAYER_UDP;
+    request.rule.value.outer.layers = SV_LAYER_UDP;
+    request.rule.mask.outer.dst_port = 0xffff;
+    request.rule.value.outer.dst_port = htons(2000);
+    CHECK_EQ(ENOENT, broker_transact(fd, &request));    /* a rule of the device before is gone */
+    request.call = SV_BROKER_ADD_RULE;
+    CHECK_EQ(0, broker_transact(fd, &request));
+    for (unsigned i = 0; i < count; i++)
+        close(fds[i]);
+    CHECK_EQ(0, shutdown(fd, SHUT_WR));
+    check_ended(fd);
+    for (struct timespec since = now(); has_program(netdev); sched_yield())
+        CHECK(!overdue(since));
+    return program.id;
+}
+
+/* Otherwise each opening would have the verifier run, and others would wait for it. */
+static void test_programs_are_loaded_once_for_a_user_and_an_interface(void)
+{
+    struct wire wire;
+    struct scene scene;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 2);
+    scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
+    uint32_t first = program_of_device(&scene, wire.name[0]);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(first, program_of_device(&scene, wire.name[0]));
+    uint32_t other = program_of_device(&scene, wire.name[1]);
+    CHECK(other > first);
+    CHECK_EQ(first, program_of_device(&scene, wire.name[0]));
+    CHECK_EQ(other, program_of_device(&scene, wire.name[1]));
+    scene_close(&scene);
+    link_close(&wire);
+}
+
+/* The program runs for a new device with the sockets and rules of that device. */
+static void test_a_device_with_programs_of_a_closed_one_receives_its_frames(void)
+{
+    struct wire wire;
+    struct scene scene;
+    struct frame_spec spec = default_frame();
+    uint8_t frame[2048];
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 2);
+    scene_open_for(&scene, &wire, "modes=generic ports=udp:2000 devices=2");
+    uint32_t length = build_frame(&spec, frame);
+    for (int i = 0; i < 3; i++) {
+        wire_open_on(&wire, "xdp");
+        struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
+        CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
+        CHECK_EQ(0, send_frame(&wire.side[0], frame, length, 0));
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
+        CHECK_EQ(0, ibv_destroy_flow(flow));
+        for (int end = 0; end < 2; end++) {
+            side_close(&wire.side[end]);
+            world_close(&wire.world[end]);
+        }
+    }
     scene_close(&scene);
     link_close(&wire);
 }
@@ -367,6 +454,10 @@ const struct test broker_device_tests[] = {
     {"broker: xdp the descriptors that it sends cannot be changed",
      test_the_descriptors_that_it_sends_cannot_be_changed},
     {"broker: xdp devices opened per second are limited", test_devices_opened_per_second_are_limited},
+    {"broker: xdp programs are loaded once for a user and an interface",
+     test_programs_are_loaded_once_for_a_user_and_an_interface},
+    {"broker: xdp a device with programs of a closed one receives its frames",
+     test_a_device_with_programs_of_a_closed_one_receives_its_frames},
     {"broker: xdp a device stays counted until its descriptors are read",
      test_a_device_stays_counted_until_its_descriptors_are_read},
     {"broker: xdp memory of a closed device is freed though a client keeps it",
