@@ -157,28 +157,34 @@ hostile_clients() {
   return "$status"
 }
 
-# frames_arrive INTERFACE FROM TO TO-MAC MODES PLACE...: several queue pairs send by an interface whose numbers of receive
-# and send queues differ. The kernel at the place counts what arrives; it must be all that the device counts as sent.
+# frames_arrive INTERFACE FROM TO TO-MAC MODES PLACE...: several queue pairs send by an interface whose numbers of
+# receive and send queues differ. The kernel at the place counts the frames that arrive. They must be all that the
+# device counts as sent.
 frames_arrive() {
-  local interface="$1" from="$2" to="$3" mac="$4" modes="$5" mode before arrived text=""
+  local from="$2" to="$3" mac="$4" modes="$5" interface="$1" mode before arrived text="" wanted sent="$kernel_work/sent"
+  wanted=$((SENDERS * SENDER_FRAMES))
   shift 5
   for mode in $modes; do
     before="$("$@" datagrams_for_nobody | last_line)"
-    in_machine a send_from_many "$mode" "$interface" "$mac" "$from" "$to" "$SENDERS" "$SENDER_FRAMES" >"$kernel_work/sent" ||
-      { cat "$kernel_work/sent" && echo "@@ $mode: $(sed -n 's/^senders: //p' "$kernel_work/sent" | tail -n 1)" && return 1; }
-    cat "$kernel_work/sent"
+    if ! in_machine a send_from_many "$mode" "$interface" "$mac" "$from" "$to" "$SENDERS" "$SENDER_FRAMES" >"$sent"; then
+      cat "$sent"
+      echo "@@ $mode: $(sed -n 's/^senders: //p' "$sent" | tail -n 1)"
+      return 1
+    fi
+    cat "$sent"
     # The last ones may be on their way.
     for _ in {1..10}; do
       arrived=$(($("$@" datagrams_for_nobody | last_line) - before))
-      [ "$arrived" -lt $((SENDERS * SENDER_FRAMES)) ] || break
+      [ "$arrived" -lt "$wanted" ] || break
       sleep 1
     done
-    echo "$mode: $arrived datagrams have arrived"
-    text+="${text:+; }$mode: $(sed -n 's/^queues: //p' "$kernel_work/sent"), $arrived of $((SENDERS * SENDER_FRAMES))"
+    text="${text:-$(sed -n 's/^queues: //p' "$sent"):}${text:+,} $mode $arrived of $wanted"
     echo "@@ $text"
-    grep -q "^sent: $arrived counted, $arrived completed, 0 not" "$kernel_work/sent" || return 1
-    [ "$arrived" = $((SENDERS * SENDER_FRAMES)) ] || return 1
-    ! grep -Eq '^queues: ([0-9]+) rx, \1 tx' "$kernel_work/sent" || { echo "@@ $mode: the numbers of queues are equal" && return 1; }
+    grep -q "^sent: $arrived counted, $arrived completed, 0 not" "$sent" && [ "$arrived" = "$wanted" ] || return 1
+    if grep -Eq '^queues: ([0-9]+) rx, \1 tx' "$sent"; then
+      echo "@@ the numbers of queues are equal"
+      return 1
+    fi
   done
 }
 
@@ -297,7 +303,7 @@ card_steps() {
 
 # The first machine alone, over veth.
 veth_steps() {
-  local class mode
+  local class mode mac
   a_step_is_wanted tests veth || return 0
   start_machine a
   in_machine a make_veth
@@ -310,8 +316,8 @@ veth_steps() {
   done
   kernel_step veth broker served_by_broker generic rr0 192.0.2.1 in_peer
   kernel_step veth "hostile clients" hostile_clients
-  kernel_step veth "rx != tx" frames_arrive rr0 192.0.2.1 192.0.2.2 "$(in_peer cat /sys/class/net/rr1/address | last_line)" \
-    "generic native" in_peer
+  mac="$(in_peer cat /sys/class/net/rr1/address | last_line)"
+  kernel_step veth "rx != tx" frames_arrive rr0 192.0.2.1 192.0.2.2 "$mac" "generic native" in_peer
   stop_machine a
 }
 

@@ -51,8 +51,8 @@ bool grant_may_use_bpf(void);
  */
 int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid);
 /*
- * Creates the maps of a device, loads and attaches its programs, or creates the sockets of one more queue. Returns 0 or an errno with sv_explain().
- * Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago still has the queue
+ * Creates the maps of a device, loads and attaches its programs, or creates the sockets of one more queue. Returns 0 or
+ * an errno with sv_explain(). Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago still has the queue
  * (grant_is_waiting()). On success the caller sends the grant's descriptors and closes them with
  * grant_close_sent_fds().
  */

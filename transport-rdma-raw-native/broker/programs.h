@@ -12,8 +12,8 @@
  * interface takes them over: the verifier need not run again, which takes milliseconds in which the broker serves no
  * other client.
  *
- * A client may keep descriptors of the maps that it shared, and of the link by which the program ran. Therefore no other
- * user and no other interface gets them.
+ * A client may keep descriptors of the maps that it shared, and of the link by which the program ran. Therefore no
+ * other user and no other interface gets them.
  */
 enum {
     PROGRAMS_MAX_KEPT = 8,

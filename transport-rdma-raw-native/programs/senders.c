@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends UDP datagrams from several queue pairs of a softverbs device on a network interface. Each queue pair sends the
- * same number, and a datagram is sent after the completion of the previous one. Prints the interface's numbers of queues
- * while the device is open, and how many datagrams the device has counted as sent and has completed.
+ * same number, and a datagram is sent after the completion of the previous one. Prints the interface's numbers of
+ * queues while the device is open, and how many datagrams the device has counted as sent and has completed.
  */
 #define _GNU_SOURCE
 #include "endpoint.h"

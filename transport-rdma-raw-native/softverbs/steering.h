@@ -112,8 +112,8 @@ void sv_steering_unmap_shared(struct sv_steering *steering);
 /* For the broker: loads SV_PROGRAM_XDP to be attached in this mode. Returns a descriptor or a negative errno. */
 int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
 /*
- * For the broker, when the program is not attached: makes the maps of a closed device those of a new one, without rules,
- * sockets or connections. Returns 0 or an errno.
+ * For the broker, when the program is not attached: makes the maps of a closed device those of a new one, without
+ * rules, sockets or connections. Returns 0 or an errno.
  */
 int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6]);
 /*
