@@ -166,7 +166,8 @@ frames_arrive() {
   shift 5
   for mode in $modes; do
     before="$("$@" datagrams_for_nobody | last_line)"
-    if ! in_machine a send_from_many "$mode" "$interface" "$mac" "$from" "$to" "$SENDERS" "$SENDER_FRAMES" >"$sent"; then
+    if ! in_machine a send_from_many "$mode" "$interface" "$mac" "$from" "$to" "$SENDERS" "$SENDER_FRAMES" \
+      >"$sent"; then
       cat "$sent"
       echo "@@ $mode: $(sed -n 's/^senders: //p' "$sent" | tail -n 1)"
       return 1

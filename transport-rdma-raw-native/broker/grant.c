@@ -74,26 +74,42 @@ static int open_packet_socket(struct grant *grant)
     return error == 0 ? 0 : sv_explain(error, "'%s' is not an Ethernet interface", grant->netdev);
 }
 
+static enum sv_xdp_attach_mode attach_mode(const struct grant *grant)
+{
+    if (!is_native(grant))
+        return SV_XDP_ATTACH_GENERIC;
+    return grant->sockets.jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
+}
+
+/* Loads the next program. Returns EINPROGRESS. */
+static int load(struct grant *grant)
+{
+    int result;
+    if (!grant->has_classifier) {
+        result = sv_steering_load_classifier(grant->steering, attach_mode(grant));
+        grant->has_classifier = result == 0;
+    } else {
+        result = grant->program = sv_steering_load_xdp(grant->steering, attach_mode(grant));
+    }
+    if (result >= 0)
+        return EINPROGRESS;
+    return sv_explain_verifier(-result) ? -result : sv_explain(-result, "the XDP program can't be loaded");
+}
+
 static int attach(struct grant *grant)
 {
-    enum sv_xdp_attach_mode mode = !is_native(grant) ? SV_XDP_ATTACH_GENERIC
-                                   : grant->sockets.jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
-    if (grant->program < 0)
-        grant->program = sv_steering_load_xdp(grant->steering, mode);
-    int link = grant->program < 0 ? grant->program : sv_program_link(grant->program, grant->ifindex, mode);
+    int link = sv_program_link(grant->program, grant->ifindex, attach_mode(grant));
     grant->fds[SV_BROKER_LINK] = link;
     if (link >= 0)
         return 0;
-    if (sv_explain_verifier(-link))
-        return -link;
     if (link == -EBUSY || link == -EEXIST) {
         struct sv_attached program;
         (void)sv_attached_xdp(grant->ifindex, &program);
         return explain_busy(grant, &program);
     }
     return sv_explain(-link, "the XDP program can't be attached to '%s' (%s mode)%s", grant->netdev,
-                      mode == SV_XDP_ATTACH_GENERIC ? "generic" : "native",
-                      mode == SV_XDP_ATTACH_GENERIC ? "" : ": its driver may have no XDP; use generic mode");
+                      is_native(grant) ? "native" : "generic",
+                      is_native(grant) ? ": its driver may have no XDP; use generic mode" : "");
 }
 
 /*
@@ -175,6 +191,7 @@ static int open_steering(struct grant *grant)
     const struct programs_of of = programs_of(grant);
     grant->steering = programs_take(&of, &grant->program);
     grant->is_reused = grant->steering != NULL && sv_steering_reuse(grant->steering, grant->mac) == 0;
+    grant->has_classifier = grant->is_reused;
     if (grant->is_reused)
         return 0;
     if (grant->steering != NULL) {
@@ -251,6 +268,8 @@ static int do_piece(struct grant *grant)
         int error = prepare_device(grant);
         return error == 0 ? EINPROGRESS : error;
     }
+    if (grant->program < 0)
+        return load(grant);
     if (grant->fds[SV_BROKER_LINK] < 0) {
         int error = attach_program(grant);
         return error == 0 ? EINPROGRESS : error;

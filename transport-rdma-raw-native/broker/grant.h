@@ -31,6 +31,7 @@ struct grant {
     struct sv_steering *steering;
     uid_t uid;                      /* user of the client */
     int program;                    /* the loaded SV_PROGRAM_XDP, or negative */
+    bool has_classifier;            /* the program that SV_PROGRAM_XDP calls is loaded */
     bool is_reused;                 /* steering and program are those of a closed device (programs.h) */
     int mac_filter_fd;
     struct sockets sockets;
@@ -52,8 +53,8 @@ bool grant_may_use_bpf(void);
 int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid);
 /*
  * Creates the maps of a device, loads and attaches its programs, or creates the sockets of one more queue. Returns 0 or
- * an errno with sv_explain(). Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago still has the queue
- * (grant_is_waiting()). On success the caller sends the grant's descriptors and closes them with
+ * an errno with sv_explain(). Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago
+ * still has the queue (grant_is_waiting()). On success the caller sends the grant's descriptors and closes them with
  * grant_close_sent_fds().
  */
 int grant_continue(struct grant *grant);

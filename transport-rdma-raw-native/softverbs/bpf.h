@@ -41,7 +41,9 @@ void *sv_map_memory(int map, size_t bytes);
 
 /* Loads a program of bpf/steer.bpf.c with its maps. Returns a descriptor or a negative errno. */
 int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t flags);
-/* Loads SV_PROGRAM_XDP or _CLASSIFY with what it calls, to be attached in this mode. Returns as sv_program_load(). */
+/* Loads the classifier, which SV_PROGRAM_XDP calls, for this mode. Returns 0 or a negative errno. */
+int sv_program_load_classifier(const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
+/* Loads SV_PROGRAM_XDP or _CLASSIFY, to be attached in this mode. Returns as sv_program_load(). */
 int sv_program_load_xdp(enum sv_program which, const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
 /* Attaches a loaded XDP program to an interface, until the returned descriptor is closed. Returns as above. */
 int sv_program_link(int program, int ifindex, enum sv_xdp_attach_mode mode);

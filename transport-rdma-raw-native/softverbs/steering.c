@@ -94,6 +94,11 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int 
     return sv_program_attach(which, steering->map, ifindex, mode);
 }
 
+int sv_steering_load_classifier(struct sv_steering *steering, enum sv_xdp_attach_mode mode)
+{
+    return sv_program_load_classifier(steering->map, mode);
+}
+
 int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode)
 {
     return sv_program_load_xdp(SV_PROGRAM_XDP, steering->map, mode);

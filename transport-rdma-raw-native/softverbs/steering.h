@@ -109,7 +109,11 @@ int sv_steering_seal(const struct sv_steering *steering);
  * sv_steering_reuse().
  */
 void sv_steering_unmap_shared(struct sv_steering *steering);
-/* For the broker: loads SV_PROGRAM_XDP to be attached in this mode. Returns a descriptor or a negative errno. */
+/*
+ * For the broker: load SV_PROGRAM_CLASSIFY, then SV_PROGRAM_XDP, to be attached in this mode. The verifier takes
+ * milliseconds for each. Return a negative errno on failure; sv_steering_load_xdp() returns a descriptor.
+ */
+int sv_steering_load_classifier(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
 int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
 /*
  * For the broker, when the program is not attached: makes the maps of a closed device those of a new one, without

@@ -82,11 +82,16 @@ int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t
     return -error;
 }
 
+static uint32_t load_flags(enum sv_xdp_attach_mode mode)
+{
+    return mode == SV_XDP_ATTACH_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
+}
+
 /* The XDP program ends with a tail call of the classifier. */
-static int load_classifier(const int map[SV_MAP_COUNT], uint32_t flags)
+int sv_program_load_classifier(const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode)
 {
     const uint32_t first = 0;
-    int program = sv_program_load(SV_PROGRAM_CLASSIFY, map, flags);
+    int program = sv_program_load(SV_PROGRAM_CLASSIFY, map, load_flags(mode));
     if (program < 0)
         return program;
     int error = sv_map_update(map[SV_MAP_PROGRAMS], &first, &program);
@@ -96,9 +101,7 @@ static int load_classifier(const int map[SV_MAP_COUNT], uint32_t flags)
 
 int sv_program_load_xdp(enum sv_program which, const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode)
 {
-    uint32_t flags = mode == SV_XDP_ATTACH_NATIVE_FRAGS ? BPF_F_XDP_HAS_FRAGS : 0;
-    int error = which == SV_PROGRAM_XDP ? load_classifier(map, flags) : 0;
-    return error < 0 ? error : sv_program_load(which, map, flags);
+    return sv_program_load(which, map, load_flags(mode));
 }
 
 int sv_program_link(int program, int ifindex, enum sv_xdp_attach_mode mode)
@@ -115,7 +118,9 @@ int sv_program_link(int program, int ifindex, enum sv_xdp_attach_mode mode)
 
 int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode)
 {
-    int program = sv_program_load_xdp(which, map, mode);
+    int program = which == SV_PROGRAM_XDP ? sv_program_load_classifier(map, mode) : 0;
+    if (program == 0)
+        program = sv_program_load_xdp(which, map, mode);
     if (program < 0)
         return program;
     int link = sv_program_link(program, ifindex, mode);
