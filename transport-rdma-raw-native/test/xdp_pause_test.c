@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process with a device on AF_XDP that does not run for a while. */
+/* A process with a device on AF_XDP that does not run for a while, or is killed. */
 #include "wire_fixture.h"
 
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,10 +73,21 @@ static void end_child(void)
     _exit(1);
 }
 
-/*
- * Opens the far end in a separate process, which reports when its rule is in force and counts the frames that it
- * receives.
- */
+/* Opens the far end in a separate process. */
+static struct ibv_flow *open_far_end(struct wire *wire, struct side *side)
+{
+    struct world *world = &wire->world[1];
+    after_failure = end_child;
+    snprintf(world->device_name, sizeof world->device_name, "xdp:%.15s", wire->name[1]);
+    CHECK_EQ(0, softverbs_add_device(world->device_name));
+    world->context = ibv_open_device(find_device(world->device_name));
+    CHECK(world->context != NULL);
+    world->pd = ibv_alloc_pd(world->context);
+    side_open(world, side);
+    return udp_rule(side, 2000);
+}
+
+/* Reports when its rule is in force, and counts the frames that it receives. */
 static void be_stopped(struct wire *wire, int ready, int sent)
 {
     struct side side;
@@ -81,14 +95,7 @@ static void be_stopped(struct wire *wire, int ready, int sent)
     struct ibv_wc wc;
     uint64_t seen = 0;
     char byte = 1;
-    after_failure = end_child;
-    snprintf(world->device_name, sizeof world->device_name, "xdp:%.15s", wire->name[1]);
-    CHECK_EQ(0, softverbs_add_device(world->device_name));
-    world->context = ibv_open_device(find_device(world->device_name));
-    CHECK(world->context != NULL);
-    world->pd = ibv_alloc_pd(world->context);
-    side_open(world, &side);
-    struct ibv_flow *flow = udp_rule(&side, 2000);
+    struct ibv_flow *flow = open_far_end(wire, &side);
     CHECK_EQ(1, write(ready, &byte, 1));
     CHECK_EQ(1, read(sent, &byte, 1));
     struct timespec start = now();
@@ -122,6 +129,16 @@ static void check_host_answers(int peer)
     CHECK(answered);
 }
 
+static int open_peer(const struct wire *wire)
+{
+    const struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
+                                        .sll_ifindex = (int)if_nametoindex(wire->name[0])};
+    int peer = socket(AF_PACKET, SOCK_RAW, 0);
+    CHECK(peer >= 0);
+    CHECK_EQ(0, bind(peer, (const struct sockaddr *)&address, sizeof address));
+    return peer;
+}
+
 /*
  * The rings of the paused process fill up, and frames for others still pass. When it continues, the missed frames are
  * counted. It is paused by a signal, or with its control group, as container engines do.
@@ -149,11 +166,7 @@ static void a_process_that_pauses_stops_no_other(bool by_group)
         freeze(group);
     else
         CHECK_EQ(0, kill(child, SIGSTOP));
-    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
-                                  .sll_ifindex = (int)if_nametoindex(wire.name[0])};
-    int peer = socket(AF_PACKET, SOCK_RAW, 0);
-    CHECK(peer >= 0);
-    CHECK_EQ(0, bind(peer, (struct sockaddr *)&address, sizeof address));
+    int peer = open_peer(&wire);
     for (unsigned i = 0; i < TO_STOPPED; i++) {
         uint8_t frame[2048];
         struct frame_spec spec = default_frame();
@@ -192,7 +205,84 @@ static void test_a_paused_process_stops_no_other(void)
     with_xdp_mode("tap", pausing_stops_no_other);
 }
 
+/* ---- a process that is killed ---- */
+
+static const size_t LARGE_BYTES = (size_t)4 << 30;
+
+static bool has_memory(size_t bytes)
+{
+    char line[128];
+    size_t kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    CHECK(file != NULL);
+    while (kib == 0 && fgets(line, sizeof line, file) != NULL)
+        (void)sscanf(line, "MemAvailable: %zu", &kib);
+    fclose(file);
+    return kib * 1024 > bytes;
+}
+
+/* Has small pages, each of which the kernel frees by itself. */
+static void be_killed(struct wire *wire, int ready)
+{
+    struct side side;
+    char byte = 1;
+    (void)open_far_end(wire, &side);
+    CHECK_EQ(0, prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+    CHECK(mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) !=
+          MAP_FAILED);
+    CHECK_EQ(1, write(ready, &byte, 1));
+    for (;;)
+        pause();
+}
+
+/* The kernel closes the descriptors after it has freed the memory. Meanwhile frames for others pass. */
+static void a_killed_process_with_much_memory_leaves_the_interface(const char *kind)
+{
+    struct wire wire;
+    int ready[2], status;
+    char byte = 1;
+    struct frame_spec spec = default_frame();
+    uint8_t frame[2048];
+    link_open(&wire, 1500, 1);
+    run("ip addr add 198.51.100.1/24 dev %s", wire.name[1]);
+    CHECK_EQ(0, pipe(ready));
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        be_killed(&wire, ready[1]);
+    close(ready[1]);
+    CHECK_EQ(1, read(ready[0], &byte, 1));
+    int peer = open_peer(&wire);
+    CHECK_EQ(0, kill(child, SIGKILL));
+    check_host_answers(peer);
+    CHECK_EQ(child, waitpid(child, &status, 0));
+    CHECK(WIFSIGNALED(status));
+    close(peer);
+    close(ready[0]);
+    wire_open_on(&wire, kind);      /* the next process */
+    struct ibv_flow *flow = udp_rule(&wire.side[1], 2000);
+    CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
+    CHECK_EQ(0, send_frame(&wire.side[0], frame, build_frame(&spec, frame), 0));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    wire_close(&wire);
+}
+
+static void test_a_killed_process_with_much_memory_leaves_the_interface(void)
+{
+    if (!have_namespace())
+        return;
+    if (!has_memory(LARGE_BYTES + LARGE_BYTES / 2)) {
+        printf("left out: a killed process with 4 GiB, which needs 6 GiB of free memory\n");
+        return;
+    }
+    a_killed_process_with_much_memory_leaves_the_interface("xdp");
+    with_xdp_mode("tap", a_killed_process_with_much_memory_leaves_the_interface);
+}
+
 const struct test xdp_pause_tests[] = {
     {"xdp: a paused process stops no other", test_a_paused_process_stops_no_other},
+    {"xdp: a killed process with much memory leaves the interface",
+     test_a_killed_process_with_much_memory_leaves_the_interface},
     {NULL, NULL},
 };
