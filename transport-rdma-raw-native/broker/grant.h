@@ -67,6 +67,8 @@ void grant_close_sent_fds(struct grant *grant);
 /* `release`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it. */
 void grant_close(struct grant *grant, bool release);
 
+/* ---- grant_rules.c ---- */
+
 /* The following functions return 0 or an errno with sv_explain(). */
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
                    const struct sv_broker_rule *rule);
