@@ -18,7 +18,7 @@ import java.nio.channels.WritableByteChannel;
  * the loop's thread only.
  */
 final class StreamSender {
-    /** Number of bytes read from a file at once. This is the size of two slots; most segments are smaller than one. */
+    /** Maximum number of bytes read from a file at once. */
     private static final int FILE_CHUNK_BYTES = 1 << 16;
 
     private static final int MAX_COMPONENTS = 64;
@@ -120,19 +120,19 @@ final class StreamSender {
             in.remove();
             return true;
         }
-        Chunk chunk = new Chunk(allocator.directBuffer((int) Math.min(left, FILE_CHUNK_BYTES)),
-                (int) Math.min(left, Math.min(room, FILE_CHUNK_BYTES)));
+        int limitBytes = (int) Math.min(left, Math.min(room, FILE_CHUNK_BYTES));
+        ByteBuf content = allocator.directBuffer(limitBytes);
         long transferred;
         try {
-            transferred = region.transferTo(chunk, region.transferred());
+            transferred = transfer(region, content, limitBytes);
         } catch (IOException | RuntimeException e) {
-            chunk.content.release();
+            content.release();
             throw e;
         }
-        if (chunk.content.isReadable()) {
-            transport.send(chunk.content);
+        if (content.isReadable()) {
+            transport.send(content);
         } else {
-            chunk.content.release();
+            content.release();
         }
         if (transferred <= 0) {
             requireComplete(region);
@@ -144,6 +144,17 @@ final class StreamSender {
             in.remove();
         }
         return complete || transferred > 0;
+    }
+
+    /** Moves bytes of a region into a buffer. Returns their number; 0 or negative if the region provides none now. */
+    private static long transfer(FileRegion region, ByteBuf content, int limitBytes) throws IOException {
+        if (FileRegionAccess.supports(region)) {
+            int bytes = FileRegionAccess.read((DefaultFileRegion) region, content, limitBytes);
+            if (bytes > 0) {
+                return bytes;
+            }
+        }
+        return region.transferTo(new Chunk(content, limitBytes), region.transferred());
     }
 
     /**
