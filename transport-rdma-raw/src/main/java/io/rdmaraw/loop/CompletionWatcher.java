@@ -15,9 +15,10 @@ final class CompletionWatcher implements AutoCloseable {
     private final FdWaiter waiter;
     private final Semaphore requests = new Semaphore(0);
     private final Runnable wakeup;
-    private final Thread thread;
     private volatile boolean watching;
     private volatile boolean stopped;
+    /** Whether {@link #stopFd} is closed. */
+    private boolean ended;
 
     CompletionWatcher(int[] fds, Runnable wakeup) {
         this.wakeup = wakeup;
@@ -25,7 +26,7 @@ final class CompletionWatcher implements AutoCloseable {
         all[0] = stopFd.fd();
         System.arraycopy(fds, 0, all, 1, fds.length);
         waiter = new FdWaiter(all);
-        thread = Thread.ofPlatform().daemon().name("rdma-raw-completion-watcher").start(this::run);
+        Thread.ofPlatform().daemon().name("rdma-raw-completion-watcher").start(this::run);
     }
 
     /** Requests a wake-up at the next event. Does nothing if a request is pending. */
@@ -37,36 +38,39 @@ final class CompletionWatcher implements AutoCloseable {
     }
 
     private void run() {
-        while (!stopped) {
-            requests.acquireUninterruptibly();
-            int ready = 0;
-            while (ready == 0 && !stopped) {
-                ready = waiter.await(-1);
+        try {
+            while (!stopped) {
+                requests.acquireUninterruptibly();
+                int ready = 0;
+                while (ready == 0 && !stopped) {
+                    ready = waiter.await(-1);
+                }
+                watching = false;
+                if (!stopped) {
+                    wakeup.run();
+                }
             }
-            watching = false;
-            if (!stopped) {
-                wakeup.run();
+        } finally {
+            synchronized (this) {
+                ended = true;
+                waiter.close();
+                stopFd.close();
             }
         }
     }
 
+    /**
+     * Ends the thread without waiting for it. The thread may still wait on the descriptors for a moment, but wakes the
+     * loop no more.
+     */
     @Override
     public void close() {
         stopped = true;
-        stopFd.signal();
         requests.release();
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
+        synchronized (this) {
+            if (!ended) {
+                stopFd.signal();
             }
         }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-        waiter.close();
-        stopFd.close();
     }
 }

@@ -24,6 +24,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 
 /**
  * An open device, shared by all loops of the process. It has one context and one protection domain, so that
@@ -33,7 +34,13 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class SharedDevice {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedDevice.class);
+    /** Guards itself and {@link #references}. Never held while a device is opened or closed. */
     private static final Map<String, SharedDevice> OPEN_DEVICES = new HashMap<>();
+    /**
+     * One lock for each name, held while a device of that name is opened or closed, which may take seconds. Loops that
+     * use other devices do not wait. Acquired before {@link #OPEN_DEVICES}.
+     */
+    private static final ConcurrentMap<String, Object> NAME_LOCKS = new ConcurrentHashMap<>();
 
     private final String name;
     private final Object dispatchLock = new Object();
@@ -56,10 +63,7 @@ public final class SharedDevice {
     private int references = 1;
     private final boolean isSoftverbs;
     private final HardwareCounters hardwareCounters;
-    /**
-     * Guards reading the counters. Separate from {@link #OPEN_DEVICES}, which is held while a device is opened, so that
-     * loops do not wait for that.
-     */
+    /** Guards reading the counters. */
     private final Object countersLock = new Object();
     /** The counters at the time of closing; null while the device is open. */
     private DeviceCounters lastCounters;
@@ -97,12 +101,18 @@ public final class SharedDevice {
      *         the transport
      */
     public static SharedDevice acquire(String name) {
-        synchronized (OPEN_DEVICES) {
-            SharedDevice device = OPEN_DEVICES.get(name);
-            if (device != null) {
-                return device.retain();
+        return acquire(name, VerbsDevices::open);
+    }
+
+    /** @param opener opens a device that is not open yet */
+    static SharedDevice acquire(String name, Function<String, VerbsContext> opener) {
+        synchronized (nameLock(name)) {
+            SharedDevice open = retainIfOpen(name);
+            if (open != null) {
+                return open;
             }
-            VerbsContext context = VerbsDevices.open(name);
+            VerbsContext context = opener.apply(name);
+            SharedDevice device;
             try {
                 if (!Softverbs.isSoftverbs(context)) {
                     RawPacketProbe.check(context);
@@ -112,9 +122,22 @@ public final class SharedDevice {
                 context.close();
                 throw e;
             }
-            OPEN_DEVICES.put(name, device);
+            synchronized (OPEN_DEVICES) {
+                OPEN_DEVICES.put(name, device);
+            }
             logMode(name, Softverbs.modeOf(context));
             return device;
+        }
+    }
+
+    private static Object nameLock(String name) {
+        return NAME_LOCKS.computeIfAbsent(name, key -> new Object());
+    }
+
+    private static SharedDevice retainIfOpen(String name) {
+        synchronized (OPEN_DEVICES) {
+            SharedDevice device = OPEN_DEVICES.get(name);
+            return device == null ? null : device.retain();
         }
     }
 
@@ -135,14 +158,24 @@ public final class SharedDevice {
     /** Releases a reference. The last one closes the device. */
     public void release() {
         synchronized (OPEN_DEVICES) {
-            if (--references == 0) {
-                OPEN_DEVICES.remove(name, this);
-                synchronized (countersLock) {
-                    lastCounters = Softverbs.countersOf(context).withoutRules();
-                }
-                protectionDomain.close();
-                context.close();
+            if (references > 1) {
+                references--;
+                return;
             }
+        }
+        // Perhaps the last one. A caller that opens the name again waits until the device is closed.
+        synchronized (nameLock(name)) {
+            synchronized (OPEN_DEVICES) {
+                if (--references > 0) {
+                    return;
+                }
+                OPEN_DEVICES.remove(name, this);
+            }
+            synchronized (countersLock) {
+                lastCounters = Softverbs.countersOf(context).withoutRules();
+            }
+            protectionDomain.close();
+            context.close();
         }
     }
 
