@@ -13,6 +13,7 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.host.DeviceRequirements;
 import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.userspace.UserspaceHostStatistics;
+import io.rdmaraw.loop.EpollLoop;
 import io.rdmaraw.loop.LoopDescriptors;
 import io.rdmaraw.loop.LoopFailures;
 import io.rdmaraw.loop.LoopSleeper;
@@ -70,6 +71,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final NioLoop nio;
     private final NioRegistrations nioRegistrations;
     private final LoopDescriptors descriptors = new LoopDescriptors(this::watchDescriptors);
+    private final EpollLoop epoll;
     private final LoopSleeper sleeper;
     private final SpinPolicy spinPolicy;
     private final FrameBurstPool burstPool = new FrameBurstPool();
@@ -94,6 +96,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         this.config = config;
         spinPolicy = new SpinPolicy(config.spinNanos(), new SplittableRandom());
         nio = new NioLoop(executor);
+        epoll = new EpollLoop(executor, descriptors);
         sleeper = new LoopSleeper(nio);
     }
 
@@ -271,12 +274,16 @@ public final class RdmaRawIoHandler implements IoHandler {
     @Override
     public boolean isCompatible(Class<? extends IoHandle> handleType) {
         return RdmaRawIoHandle.class.isAssignableFrom(handleType)
-                || nio.isCompatible(handleType) && nioRegistrations.admits(handleType);
+                || nio.isCompatible(handleType) && nioRegistrations.admits(handleType)
+                || epoll.isCompatible(handleType);
     }
 
     @Override
     public IoRegistration register(IoHandle handle) throws Exception {
         if (!(handle instanceof RdmaRawIoHandle)) {
+            if (epoll.isCompatible(handle.getClass())) {
+                return epoll.register(handle);
+            }
             if (!nio.isCompatible(handle.getClass())) {
                 throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
                         + " not supported");
@@ -418,6 +425,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             }
         }
         nio.prepareToDestroy();
+        epoll.prepareToDestroy();
     }
 
     /**
@@ -479,6 +487,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         deviceQueues.clear();
         deviceQueuesChanged();
         nio.destroy();
+        epoll.destroy();
         sleeper.close();
         descriptors.close();
         if (ipContext != null) {

@@ -2,11 +2,14 @@ package io.rdmaraw.ffi;
 
 /**
  * An epoll(7) instance, which reports which of many descriptors are ready. Its own descriptor is readable if
- * one of them is ready. Level-triggered, non-blocking. Not thread-safe.
+ * one of them is ready. Level-triggered unless {@link #EPOLLET} is set, non-blocking. Not thread-safe.
  */
 public final class Epoll implements AutoCloseable {
     public static final int EPOLLIN = 1;
     public static final int EPOLLOUT = 4;
+    public static final int EPOLLRDHUP = 0x2000;
+    /** Reports a descriptor once for each event. */
+    public static final int EPOLLET = 1 << 31;
     private static final int EPOLL_CLOEXEC = 0x80000;
     private static final int EPOLL_CTL_ADD = 1;
     private static final int EPOLL_CTL_DEL = 2;
@@ -57,7 +60,7 @@ public final class Epoll implements AutoCloseable {
     /**
      * Changes the events of a watched descriptor.
      *
-     * @param wanted {@link #EPOLLIN} and {@link #EPOLLOUT}
+     * @param wanted {@link #EPOLLIN}, {@link #EPOLLOUT}, {@link #EPOLLRDHUP} and {@link #EPOLLET}
      */
     public void change(int watchedFd, int wanted, int data) {
         control(EPOLL_CTL_MOD, watchedFd, wanted, data);

@@ -10,13 +10,13 @@ import java.util.Arrays;
  */
 public final class LoopDescriptors implements AutoCloseable {
     private static final int MAX_EVENTS = 64;
-    private static final int NO_FD = -1;
+    static final int NO_FD = -1;
 
     /** Handles events of a descriptor. */
     public interface Handler {
         /**
          * Called while the descriptor is readable or has an error (level-triggered), and while it is writable if that
-         * was requested.
+         * was requested. A descriptor of {@link #addEdgeTriggered} calls it once for each change.
          */
         void ready();
     }
@@ -44,6 +44,16 @@ public final class LoopDescriptors implements AutoCloseable {
     }
 
     public void add(int fd, Handler handler) {
+        addAndReturnIndex(fd, handler);
+    }
+
+    /** Adds a descriptor whose handler is called once for each event: readable, writable, error or end of stream. */
+    void addEdgeTriggered(int fd, Handler handler) {
+        int index = addAndReturnIndex(fd, handler);
+        epoll.change(fd, Epoll.EPOLLIN | Epoll.EPOLLOUT | Epoll.EPOLLRDHUP | Epoll.EPOLLET, index);
+    }
+
+    private int addAndReturnIndex(int fd, Handler handler) {
         if (epoll == null) {
             epoll = new Epoll(MAX_EVENTS);
             onChange.run();
@@ -56,6 +66,7 @@ public final class LoopDescriptors implements AutoCloseable {
         epoll.add(fd, index);
         handlers[index] = handler;
         count++;
+        return index;
     }
 
     /**
