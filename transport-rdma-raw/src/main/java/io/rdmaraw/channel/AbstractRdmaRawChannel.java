@@ -11,6 +11,7 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.internal.StringUtil;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.net.socket.NumberedOptions;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -102,6 +103,14 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
                 }
             });
         }
+    }
+
+    /**
+     * Sets an option on the kernel's socket behind the channel, if the socket is open. Can be called on any thread.
+     *
+     * @throws IOException if the kernel rejects the option
+     */
+    void kernelOptionChanged(NumberedOptions.Key key, byte[] value) throws IOException {
     }
 
     /** Withdraws a pending read. Called on the loop, or before the channel is registered. */

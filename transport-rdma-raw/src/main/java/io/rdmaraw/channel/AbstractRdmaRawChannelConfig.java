@@ -1,13 +1,17 @@
 package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
+import io.rdmaraw.kernel.UnixOptions;
 import io.rdmaraw.memory.RegisteredByteBufAllocator;
+import io.rdmaraw.net.socket.NumberedOptions;
 
+import java.io.IOException;
 import java.util.Map;
 
 /**
@@ -20,8 +24,11 @@ import java.util.Map;
 abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConfig<C>> extends DefaultChannelConfig {
     /** Minimum of {@code SO_SNDBUF} (Linux: SOCK_MIN_SNDBUF, twice the memory of a 2 KiB segment). */
     static final int MIN_SEND_BUFFER_BYTES = 4608;
+    private static final NumberedOptions NO_OPTIONS = new NumberedOptions();
 
     private final AbstractRdmaRawChannel rdmaRawChannel;
+    /** Null if no option was set by number. */
+    private volatile NumberedOptions kernelOptions;
     /** Set if the user has chosen an allocator other than this transport's. */
     private volatile boolean copiesReceived;
     /** Set if the user has limited the messages per read. */
@@ -73,6 +80,45 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     /** Returns the options that this configuration supports in addition to those of all channels. */
     abstract OptionTable<? super C> table();
 
+    /** Returns whether a kernel socket may be behind this kind of channel. */
+    boolean mayHaveKernelSocket() {
+        return false;
+    }
+
+    /** Returns the options of the kernel's socket behind the channel. */
+    final NumberedOptions kernelOptions() {
+        NumberedOptions options = kernelOptions;
+        return options != null ? options : NO_OPTIONS;
+    }
+
+    final boolean isKernelFlag(NumberedOptions.Key key) {
+        return kernelOptions().isOn(key);
+    }
+
+    /** Returns whether the channel may bind an address that this host does not have. */
+    final boolean bindsForeignAddress() {
+        return isKernelFlag(NumberedOptions.IP_TRANSPARENT) || isKernelFlag(NumberedOptions.IP_FREEBIND);
+    }
+
+    final void setKernelFlag(NumberedOptions.Key key, boolean on) {
+        setKernelOption(key, NumberedOptions.ofInt(on ? 1 : 0));
+    }
+
+    /** Sets an option on the kernel's socket behind the channel, now or when the socket is opened. */
+    private void setKernelOption(NumberedOptions.Key key, byte[] value) {
+        synchronized (this) {
+            if (kernelOptions == null) {
+                kernelOptions = new NumberedOptions();
+            }
+            kernelOptions.put(key, value);
+        }
+        try {
+            rdmaRawChannel.kernelOptionChanged(key, value);
+        } catch (IOException e) {
+            throw new ChannelException(e);
+        }
+    }
+
     @SuppressWarnings("unchecked") // C is the type of this object
     private C self() {
         return (C) this;
@@ -85,16 +131,30 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
 
     @Override
     public <T> T getOption(ChannelOption<T> option) {
-        return table().has(option) ? table().get(self(), option) : super.getOption(option);
+        if (table().has(option)) {
+            return table().get(self(), option);
+        }
+        NumberedOptions.Key key = UnixOptions.keyOrNull(option);
+        if (key != null) {
+            byte[] value = kernelOptions().getOrNull(key);
+            return value == null ? null : UnixOptions.decode(option, value);
+        }
+        return super.getOption(option);
     }
 
     @Override
     public <T> boolean setOption(ChannelOption<T> option, T value) {
-        if (!table().has(option)) {
+        if (table().has(option)) {
+            validate(option, value);
+            table().set(self(), option, value);
+            return true;
+        }
+        NumberedOptions.Key key = mayHaveKernelSocket() ? UnixOptions.keyOrNull(option) : null;
+        if (key == null) {
             return super.setOption(option, value);
         }
         validate(option, value);
-        table().set(self(), option, value);
+        setKernelOption(key, UnixOptions.encode(value));
         return true;
     }
 

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.udp.DatagramSettings;
 
 import java.net.InetAddress;
@@ -9,7 +10,7 @@ import java.net.InetAddress;
 record DatagramOptions(RdmaRawDatagramChannelConfig config) implements DatagramSettings {
     @Override
     public PortSharing portSharing() {
-        return new PortSharing(config.isReuseAddress(), config.isReusePort());
+        return new PortSharing(config.isReuseAddress(), config.isReusePort(), config.bindsForeignAddress());
     }
 
     @Override
@@ -25,6 +26,11 @@ record DatagramOptions(RdmaRawDatagramChannelConfig config) implements DatagramS
     @Override
     public int mark() {
         return config.mark();
+    }
+
+    @Override
+    public NumberedOptions kernelOptions() {
+        return config.kernelOptions();
     }
 
     @Override

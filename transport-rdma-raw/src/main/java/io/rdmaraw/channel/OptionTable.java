@@ -2,6 +2,8 @@ package io.rdmaraw.channel;
 
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.nio.NioChannelOption;
+import io.rdmaraw.kernel.UnixOptions;
+import io.rdmaraw.net.socket.NumberedOptions;
 
 import java.net.SocketOption;
 import java.util.HashMap;
@@ -17,6 +19,11 @@ import java.util.function.Function;
  * @param <C> the type of the configuration
  */
 final class OptionTable<C> {
+    /** Levels of Linux's socket options. */
+    static final int IPPROTO_IP = 0;
+    static final int SOL_SOCKET = 1;
+    static final int IPPROTO_TCP = 6;
+
     private record Setting<C, T>(Function<C, T> getter, BiConsumer<C, T> setter) {
     }
 
@@ -25,6 +32,8 @@ final class OptionTable<C> {
     private final Map<ChannelOption<?>, Setting<C, ?>> otherNames = new HashMap<>();
     /** Settings by the JDK's option names. Not listed by {@link #options()}. */
     private final Map<String, Setting<C, ?>> socketOptions = new HashMap<>();
+    /** Settings by Linux's level and number of an {@code int} option. Not listed by {@link #options()}. */
+    private final Map<NumberedOptions.Key, Setting<C, Integer>> numbers = new HashMap<>();
     private ChannelOption<?>[] options = {};
 
     <T> OptionTable<C> with(ChannelOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
@@ -54,6 +63,30 @@ final class OptionTable<C> {
      */
     <T> OptionTable<C> alsoAs(String jdkName, ChannelOption<T> option) {
         socketOptions.put(jdkName, setting(option));
+        return this;
+    }
+
+    /** Adds Linux's level and number of an option in the table, for options that are given by number. */
+    OptionTable<C> numbered(int level, int number, ChannelOption<Integer> option) {
+        return numbered(level, number, setting(option));
+    }
+
+    /** Adds Linux's level and number of a flag in the table. */
+    OptionTable<C> numberedFlag(int level, int number, ChannelOption<Boolean> option) {
+        Setting<C, Boolean> flag = setting(option);
+        return numbered(level, number, new Setting<>(config -> flag.getter().apply(config) ? 1 : 0,
+                (config, value) -> flag.setter().accept(config, value != 0)));
+    }
+
+    /** Adds Linux's level and number of an option in the table whose value may exceed the range of {@code int}. */
+    OptionTable<C> numberedLong(int level, int number, ChannelOption<Long> option) {
+        Setting<C, Long> wide = setting(option);
+        return numbered(level, number, new Setting<>(config -> wide.getter().apply(config).intValue(),
+                (config, value) -> wide.setter().accept(config, Integer.toUnsignedLong(value))));
+    }
+
+    private OptionTable<C> numbered(int level, int number, Setting<C, Integer> setting) {
+        numbers.put(new NumberedOptions.Key(level, number), setting);
         return this;
     }
 
@@ -103,6 +136,10 @@ final class OptionTable<C> {
         Setting<C, ?> found = settings.get(option);
         if (found == null) {
             found = option instanceof NioChannelOption ? socketOptions.get(option.name()) : otherNames.get(option);
+        }
+        if (found == null) {
+            NumberedOptions.Key key = UnixOptions.integerKeyOrNull(option);
+            found = key == null ? null : numbers.get(key);
         }
         return (Setting<C, T>) found;
     }

@@ -70,6 +70,34 @@ public final class RdmaRawChannelOption {
     public static final ChannelOption<Integer> SO_MARK = ChannelOption.valueOf(RdmaRawChannelOption.class, "SO_MARK");
 
     /**
+     * For server and datagram channels: permits binding an address that this host does not have yet, like
+     * {@code IP_FREEBIND} of Linux. The device serves the port as soon as its interface has the address. Must be set
+     * before binding. Default false. Same option as {@code EpollChannelOption.IP_FREEBIND}.
+     */
+    public static final ChannelOption<Boolean> IP_FREEBIND =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_FREEBIND");
+
+    /**
+     * Permits the kernel's socket behind a channel to use an address of another host, like {@code IP_TRANSPARENT} of
+     * Linux. A server then accepts the connections that a TPROXY rule of the firewall redirects to it. A client that
+     * binds such an address is carried by the kernel. Frames of the device do not pass the firewall.
+     *
+     * <p>Requires CAP_NET_ADMIN or CAP_NET_RAW. Must be set before binding or connecting. Default false. Same option
+     * as {@code EpollChannelOption.IP_TRANSPARENT}.
+     */
+    public static final ChannelOption<Boolean> IP_TRANSPARENT =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_TRANSPARENT");
+
+    /**
+     * For TCP clients that bind port 0: selects the port when the channel connects, like
+     * {@code IP_BIND_ADDRESS_NO_PORT} of Linux. Connections to different peers can then use the same port. Until then,
+     * the local address has port 0. Must be set before binding. Default false. Same option as
+     * {@code EpollChannelOption.IP_BIND_ADDRESS_NO_PORT}.
+     */
+    public static final ChannelOption<Boolean> IP_BIND_ADDRESS_NO_PORT =
+            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_BIND_ADDRESS_NO_PORT");
+
+    /**
      * Enables a kernel socket on the port of a datagram channel that is bound on the loopback device
      * {@code soft:loop}. Other programs on this host exchange datagrams with the channel through that socket. Default
      * true. Must be set before binding. No effect on other devices.

@@ -17,6 +17,7 @@ import io.rdmaraw.host.userspace.UserspaceDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.host.userspace.UserspaceIpHost;
 import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.udp.DatagramCounters;
 import io.rdmaraw.udp.DatagramEndpoint;
 import io.rdmaraw.udp.DatagramOwner;
@@ -145,6 +146,18 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     @Override
     void leaveLoop() {
         endpoint.detach();
+    }
+
+    @Override
+    void kernelOptionChanged(NumberedOptions.Key key, byte[] value) throws IOException {
+        if (localAddress == null) {
+            return;
+        }
+        if (!isOnThisLoop()) {
+            throw new IllegalStateException(key + " of a bound channel can be set on its event loop only: set it before"
+                    + " bind");
+        }
+        endpoint.kernelSocket().setOption(key, value);
     }
 
     @Override

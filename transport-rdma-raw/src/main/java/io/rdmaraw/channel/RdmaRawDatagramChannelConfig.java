@@ -5,6 +5,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.util.internal.ObjectUtil;
 import io.rdmaraw.net.socket.HostInterfaces;
+import io.rdmaraw.net.socket.NumberedOptions;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -70,6 +71,12 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                 .with(RdmaRawChannelOption.IP_RECVORIGDSTADDR, c -> c.receiveOriginalDestination,
                         (c, value) -> c.receiveOriginalDestination = value)
                 .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, RdmaRawDatagramChannelConfig::setMark)
+                .with(RdmaRawChannelOption.IP_FREEBIND, c -> c.isKernelFlag(NumberedOptions.IP_FREEBIND),
+                        (c, on) -> c.setKernelFlag(NumberedOptions.IP_FREEBIND, on))
+                .with(RdmaRawChannelOption.IP_TRANSPARENT, c -> c.isKernelFlag(NumberedOptions.IP_TRANSPARENT),
+                        (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
+                .alsoAs(RdmaRawChannelOption.ofIoUring("IP_FREEBIND"), RdmaRawChannelOption.IP_FREEBIND)
+                .alsoAs(RdmaRawChannelOption.ofIoUring("IP_TRANSPARENT"), RdmaRawChannelOption.IP_TRANSPARENT)
                 .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value)
                 .alsoAs(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST)
                 .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
@@ -81,7 +88,21 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                 .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
                 .with(StandardSocketOptions.IP_MULTICAST_LOOP, c -> !c.loopbackModeDisabled,
                         (c, loop) -> c.setLoopbackModeDisabled(!loop))
+                .numberedFlag(OptionTable.SOL_SOCKET, 2, ChannelOption.SO_REUSEADDR)
+                .numberedFlag(OptionTable.SOL_SOCKET, 6, ChannelOption.SO_BROADCAST)
+                .numberedFlag(OptionTable.SOL_SOCKET, 15, RdmaRawChannelOption.SO_REUSEPORT)
+                .numbered(OptionTable.SOL_SOCKET, 36, RdmaRawChannelOption.SO_MARK)
+                .numbered(OptionTable.IPPROTO_IP, 1, ChannelOption.IP_TOS)
+                .numbered(OptionTable.IPPROTO_IP, 2, RdmaRawChannelOption.IP_TTL)
+                .numberedFlag(OptionTable.IPPROTO_IP, 15, RdmaRawChannelOption.IP_FREEBIND)
+                .numberedFlag(OptionTable.IPPROTO_IP, 19, RdmaRawChannelOption.IP_TRANSPARENT)
+                .numbered(OptionTable.IPPROTO_IP, 33, ChannelOption.IP_MULTICAST_TTL)
                 .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
+    }
+
+    @Override
+    boolean mayHaveKernelSocket() {
+        return true;
     }
 
     @Override

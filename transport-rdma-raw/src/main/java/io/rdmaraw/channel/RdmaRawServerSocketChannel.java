@@ -18,6 +18,7 @@ import io.rdmaraw.kernel.KernelListener;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.takeover.Takeover;
 import io.rdmaraw.takeover.TakeoverPort;
 import io.rdmaraw.tcp.TcpListener;
@@ -332,6 +333,14 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
     }
 
+    @Override
+    void kernelOptionChanged(NumberedOptions.Key key, byte[] value) throws IOException {
+        KernelListener listener = kernelListener;
+        if (listener != null) {
+            listener.setOption(key, value);
+        }
+    }
+
     /** Keeps the port open, as a kernel socket does. New connections wait until the channel joins another loop. */
     @Override
     void leaveLoop() {
@@ -379,7 +388,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             kernelFilterFailure = null;
             portGroup = eventLoop().parent();
             portConfig = ioHandler().config();
-            port = open(network.listen(wanted, new PortSharing(false, config.isReusePort())));
+            port = open(network.listen(wanted,
+                    new PortSharing(false, config.isReusePort(), config.bindsForeignAddress())));
             requireSilentKernelSocket();
             if (takeover != null) {
                 takeoverPort = takeover.offer(new TakeoverServer(), device, port, predecessorFd >= 0);
@@ -625,6 +635,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         @Override
         public int mark() {
             return config.mark();
+        }
+
+        @Override
+        public NumberedOptions kernelOptions() {
+            return config.kernelOptions();
         }
 
         @Override

@@ -5,6 +5,7 @@ import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import io.netty.util.NetUtil;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpListener;
 
 import java.net.StandardSocketOptions;
@@ -32,11 +33,25 @@ public final class RdmaRawServerSocketChannelConfig
                             RdmaRawServerSocketChannelConfig::setMaxSegment)
                     .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_DEFER_ACCEPT"), RdmaRawChannelOption.TCP_DEFER_ACCEPT)
                     .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, RdmaRawServerSocketChannelConfig::setMark)
+                    .with(RdmaRawChannelOption.IP_FREEBIND, c -> c.isKernelFlag(NumberedOptions.IP_FREEBIND),
+                            (c, on) -> c.setKernelFlag(NumberedOptions.IP_FREEBIND, on))
+                    .with(RdmaRawChannelOption.IP_TRANSPARENT, c -> c.isKernelFlag(NumberedOptions.IP_TRANSPARENT),
+                            (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
+                    .alsoAs(RdmaRawChannelOption.ofIoUring("IP_FREEBIND"), RdmaRawChannelOption.IP_FREEBIND)
+                    .alsoAs(RdmaRawChannelOption.ofIoUring("IP_TRANSPARENT"), RdmaRawChannelOption.IP_TRANSPARENT)
                     .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
                             RdmaRawServerSocketChannelConfig::setAcceptGroup)
                     .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
                     .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
                     .alsoAs(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
+                    .numberedFlag(OptionTable.SOL_SOCKET, 2, ChannelOption.SO_REUSEADDR)
+                    .numberedFlag(OptionTable.SOL_SOCKET, 15, RdmaRawChannelOption.SO_REUSEPORT)
+                    .numbered(OptionTable.SOL_SOCKET, 36, RdmaRawChannelOption.SO_MARK)
+                    .numberedFlag(OptionTable.IPPROTO_IP, 15, RdmaRawChannelOption.IP_FREEBIND)
+                    .numberedFlag(OptionTable.IPPROTO_IP, 19, RdmaRawChannelOption.IP_TRANSPARENT)
+                    .numbered(OptionTable.IPPROTO_TCP, 2, RdmaRawChannelOption.TCP_MAXSEG)
+                    .numbered(OptionTable.IPPROTO_TCP, 9, RdmaRawChannelOption.TCP_DEFER_ACCEPT)
+                    .numbered(OptionTable.IPPROTO_TCP, 23, ChannelOption.TCP_FASTOPEN)
                     .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
 
     private final RdmaRawServerSocketChannel channel;
@@ -91,6 +106,11 @@ public final class RdmaRawServerSocketChannelConfig
 
     private void setMaxSegment(int bytes) {
         maxSegmentBytes = RdmaRawSocketChannelConfig.checkMaxSegment(bytes);
+    }
+
+    @Override
+    boolean mayHaveKernelSocket() {
+        return true;
     }
 
     @Override

@@ -16,9 +16,11 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.stack.ConnectionOwner;
 import io.rdmaraw.tcp.stack.StreamTransport;
+import io.rdmaraw.tcp.stack.TcpOpener;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.tcp.stack.TcpTransport;
@@ -207,6 +209,13 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
     }
 
+    @Override
+    void kernelOptionChanged(NumberedOptions.Key key, byte[] value) throws IOException {
+        if (transport instanceof KernelTransport kernel) {
+            kernel.applyKernelOptions();
+        }
+    }
+
     // ---- event loop ----
 
     /**
@@ -280,9 +289,31 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     protected void doBind(SocketAddress address) throws IOException {
         requireUnbound();
         InetSocketAddress local = requireResolved(address);
-        reservedPort = requireIoHandler().openTcpStack().opener().reserve(local);
-        requestedLocal = new InetSocketAddress(local.getAddress(), reservedPort.port());
+        TcpOpener opener = requireIoHandler().openTcpStack().opener();
+        if (isForeign(opener, local) || config.bindsWithoutPort() && local.getPort() == 0) {
+            requestedLocal = local;
+        } else {
+            reservedPort = opener.reserve(local);
+            requestedLocal = new InetSocketAddress(local.getAddress(), reservedPort.port());
+        }
         localAddress = requestedLocal;
+    }
+
+    /**
+     * Returns whether this host does not have a local address and the options permit the kernel's socket to use it.
+     *
+     * @throws IOException if this host does not have the address and the options do not permit to use it
+     */
+    private boolean isForeign(TcpOpener opener, InetSocketAddress local) throws IOException {
+        try {
+            opener.checkLocal(local);
+            return false;
+        } catch (IOException e) {
+            if (!config.bindsForeignAddress()) {
+                throw e;
+            }
+            return true;
+        }
     }
 
     private void requireUnbound() throws BindException {
@@ -302,13 +333,15 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         tcpStack = requireIoHandler().openTcpStack();
         if (localOrNull != null) {
             requireUnbound();
-            requestedLocal = requireResolved(localOrNull);
-            tcpStack.opener().checkLocal(requestedLocal);
+            InetSocketAddress local = requireResolved(localOrNull);
+            isForeign(tcpStack.opener(), local);
+            requestedLocal = local;
             localAddress = requestedLocal;
         }
         releaseReservedPort();
         int mark = config.mark();
         if (!ioHandler().config().connectsByDevice(remote)
+                || requestedLocal != null && isForeign(tcpStack.opener(), requestedLocal)
                 || tcpStack.opener().isForKernel(requestedLocal, remote, mark)) {
             rejectMark(mark, remote);
             KernelTransport opening = newKernelTransport(tcpStack.counters());
@@ -637,6 +670,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         @Override
         public void applyOptions(SocketChannelConfig socket) {
             config.applyTo(socket);
+        }
+
+        @Override
+        public NumberedOptions kernelOptions() {
+            return config.kernelOptions();
         }
 
         @Override

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.segment.Segment;
@@ -157,6 +158,11 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .with(ChannelOption.IP_TOS, c -> c.trafficClass, RdmaRawSocketChannelConfig::setTrafficClass)
                 .with(RdmaRawChannelOption.IP_TTL, c -> c.timeToLive, RdmaRawSocketChannelConfig::setTimeToLive)
                 .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, RdmaRawSocketChannelConfig::setMark)
+                .with(RdmaRawChannelOption.IP_TRANSPARENT, c -> c.isKernelFlag(NumberedOptions.IP_TRANSPARENT),
+                        (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
+                .with(RdmaRawChannelOption.IP_BIND_ADDRESS_NO_PORT, RdmaRawSocketChannelConfig::bindsWithoutPort,
+                        (c, on) -> c.setKernelFlag(NumberedOptions.IP_BIND_ADDRESS_NO_PORT, on))
+                .alsoAs(RdmaRawChannelOption.ofIoUring("IP_TRANSPARENT"), RdmaRawChannelOption.IP_TRANSPARENT)
                 .with(ChannelOption.ALLOW_HALF_CLOSURE, c -> c.allowHalfClosure,
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
                 .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,
@@ -200,7 +206,37 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .alsoAs(StandardSocketOptions.SO_LINGER, ChannelOption.SO_LINGER)
                 .alsoAs(StandardSocketOptions.TCP_NODELAY, ChannelOption.TCP_NODELAY)
                 .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
+                .numberedFlag(OptionTable.SOL_SOCKET, 2, ChannelOption.SO_REUSEADDR)
+                .numberedFlag(OptionTable.SOL_SOCKET, 9, ChannelOption.SO_KEEPALIVE)
+                .numbered(OptionTable.SOL_SOCKET, 36, RdmaRawChannelOption.SO_MARK)
+                .numberedLong(OptionTable.SOL_SOCKET, 47, RdmaRawChannelOption.SO_MAX_PACING_RATE)
+                .numbered(OptionTable.IPPROTO_IP, 1, ChannelOption.IP_TOS)
+                .numbered(OptionTable.IPPROTO_IP, 2, RdmaRawChannelOption.IP_TTL)
+                .numberedFlag(OptionTable.IPPROTO_IP, 19, RdmaRawChannelOption.IP_TRANSPARENT)
+                .numberedFlag(OptionTable.IPPROTO_IP, 24, RdmaRawChannelOption.IP_BIND_ADDRESS_NO_PORT)
+                .numberedFlag(OptionTable.IPPROTO_TCP, 1, ChannelOption.TCP_NODELAY)
+                .numbered(OptionTable.IPPROTO_TCP, 2, RdmaRawChannelOption.TCP_MAXSEG)
+                .numberedFlag(OptionTable.IPPROTO_TCP, 3, RdmaRawChannelOption.TCP_CORK)
+                .numbered(OptionTable.IPPROTO_TCP, 4, RdmaRawChannelOption.TCP_KEEPIDLE)
+                .numbered(OptionTable.IPPROTO_TCP, 5, RdmaRawChannelOption.TCP_KEEPINTVL)
+                .numbered(OptionTable.IPPROTO_TCP, 6, RdmaRawChannelOption.TCP_KEEPCNT)
+                .numbered(OptionTable.IPPROTO_TCP, 7, RdmaRawChannelOption.TCP_SYNCNT)
+                .numbered(OptionTable.IPPROTO_TCP, 8, RdmaRawChannelOption.TCP_LINGER2)
+                .numberedFlag(OptionTable.IPPROTO_TCP, 12, RdmaRawChannelOption.TCP_QUICKACK)
+                .numbered(OptionTable.IPPROTO_TCP, 18, RdmaRawChannelOption.TCP_USER_TIMEOUT)
+                .numberedLong(OptionTable.IPPROTO_TCP, 25, RdmaRawChannelOption.TCP_NOTSENT_LOWAT)
+                .numberedFlag(OptionTable.IPPROTO_TCP, 30, ChannelOption.TCP_FASTOPEN_CONNECT)
                 .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
+    }
+
+    /** Returns whether the port of a client that binds port 0 is selected when the channel connects. */
+    boolean bindsWithoutPort() {
+        return isKernelFlag(NumberedOptions.IP_BIND_ADDRESS_NO_PORT);
+    }
+
+    @Override
+    boolean mayHaveKernelSocket() {
+        return true;
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.rdmaraw.host;
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.net.SourceFilter;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.io.IOException;
@@ -26,6 +27,9 @@ public interface DatagramNetwork {
 
         /** Returns the {@code SO_MARK} of the channel's datagrams for policy routing; 0 if unset. */
         int mark();
+
+        /** Returns the options of the kernel socket that are given by number. */
+        NumberedOptions kernelOptions();
 
         /** Returns the source address for multicast datagrams; null if the user has not set one. */
         InetAddress groupSourceOrNull(boolean ipv4);

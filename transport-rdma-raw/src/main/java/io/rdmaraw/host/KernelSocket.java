@@ -7,6 +7,7 @@ import io.rdmaraw.loop.LoopDescriptors;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.net.socket.KernelUdpSocket;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.net.socket.SocketErrorQueue;
 
 import java.io.IOException;
@@ -77,13 +78,16 @@ public final class KernelSocket implements LoopDescriptors.Handler {
      * Opens and binds the socket. Returns the port number.
      *
      * @param mark {@code SO_MARK} of sent datagrams; 0 if unset
+     * @param options options of the socket that are given by number
      */
-    public int bind(InetSocketAddress local, PortSharing sharing, int mark) throws IOException {
+    public int bind(InetSocketAddress local, PortSharing sharing, int mark, NumberedOptions options)
+            throws IOException {
         KernelUdpSocket opened = KernelUdpSocket.open(ipv4Only);
         try {
             if (mark != 0) {
                 opened.mark(mark);
             }
+            opened.options(options);
             int scope = local.getAddress() instanceof Inet6Address address ? address.getScopeId() : 0;
             int port = opened.bind(IpAddress.of(local.getAddress()), scope, local.getPort(), sharing);
             descriptors.add(opened.fd(), this);
@@ -92,6 +96,17 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         } catch (IOException | RuntimeException e) {
             opened.close();
             throw e;
+        }
+    }
+
+    /**
+     * Sets an option by number. Does nothing if the socket is not open.
+     *
+     * @throws IOException if the kernel rejects it
+     */
+    public void setOption(NumberedOptions.Key key, byte[] value) throws IOException {
+        if (socket != null) {
+            NumberedOptions.set(socket.fd(), key, value);
         }
     }
 

@@ -156,7 +156,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     @Override
     public final Binding listen(InetSocketAddress local, PortSharing sharing) throws IOException {
         IpAddress address = IpAddress.of(local.getAddress());
-        if (!isKernelServed()) {
+        if (!isKernelServed() && !sharing.freeBind()) {
             checkLocal(address);
         }
         Link link = link(host.snapshot());

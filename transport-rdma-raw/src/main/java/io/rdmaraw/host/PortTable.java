@@ -58,19 +58,20 @@ public final class PortTable {
      *
      * @param id see {@link BoundPort#id}
      * @param port the port; 0 selects a free one
-     * @param sharing only {@code SO_REUSEPORT} is considered
+     * @param sharing {@code SO_REUSEADDR} is ignored
      * @param ownerOrNull see {@link BoundPort#ownerOrNull}
      * @throws BindException if the address is not local or the port is in use
      */
     public BoundPort listen(long id, IpAddress local, int port, PortSharing sharing, PortOwner ownerOrNull)
             throws BindException {
-        return bind(IpProtocol.TCP, id, local, local.isAny(), port, new PortSharing(false, sharing.reusePort()),
-                ownerOrNull, new PortUse(true));
+        return bind(IpProtocol.TCP, id, local, local.isAny(), port,
+                new PortSharing(false, sharing.reusePort(), sharing.freeBind()), ownerOrNull, new PortUse(true));
     }
 
     private synchronized BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
             PortSharing sharing, PortOwner ownerOrNull, PortUse use) throws BindException {
-        if (!local.isAny() && !local.isMulticast() && !local.equals(IpAddress.BROADCAST) && !addresses.test(local)) {
+        if (!sharing.freeBind() && !local.isAny() && !local.isMulticast() && !local.equals(IpAddress.BROADCAST)
+                && !addresses.test(local)) {
             throw SocketErrors.notLocal(local);
         }
         int chosen = port == 0 ? freePort(protocol) : port;

@@ -35,7 +35,7 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
 
     @Override
     protected BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
-        int port = kernel.bind(wanted, sharing, options().mark());
+        int port = kernel.bind(wanted, sharing, options().mark(), options().kernelOptions());
         return new BoundPort(IpProtocol.UDP, 0, localOf(wanted), !isIpv4Only(), port, null, 0, sharing, null,
                 new PortUse(false));
     }

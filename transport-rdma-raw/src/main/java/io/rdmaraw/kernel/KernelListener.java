@@ -8,6 +8,7 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.net.socket.ServerDescriptor;
 import io.rdmaraw.net.socket.SocketFilter;
 import io.rdmaraw.net.socket.SocketMark;
@@ -55,6 +56,9 @@ public final class KernelListener {
         /** Returns {@code SO_MARK}; 0 if it is not set. */
         int mark();
 
+        /** Returns the options of the socket that are given by number. */
+        NumberedOptions kernelOptions();
+
         boolean isReusePort();
 
         /** Returns whether the channel accepts connections now. If not, it calls {@link #wakeup} later. */
@@ -97,7 +101,7 @@ public final class KernelListener {
             if (server.isReusePort()) {
                 socket.setOption(StandardSocketOptions.SO_REUSEPORT, true);
             }
-            applyMark();
+            applyOptions();
             bind(local, deviceLinkIndex);
         } catch (IOException | RuntimeException e) {
             socket.close();
@@ -129,7 +133,7 @@ public final class KernelListener {
             }
             if (startSuspended) {
                 // A trial on the unbound socket: after the other process has stopped, it is too late to fail.
-                applyMark();
+                applyOptions();
             }
             // The JDK accepts only on a channel that it has bound. The other socket then replaces its descriptor.
             socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
@@ -138,7 +142,7 @@ public final class KernelListener {
                 throw new IOException("cannot take over a listening socket: " + Errno.describe(errno));
             }
             if (!startSuspended) {
-                applyMarkIfPermitted();
+                applyOptionsIfPermitted();
             }
         } catch (IOException | RuntimeException e) {
             socket.close();
@@ -151,33 +155,51 @@ public final class KernelListener {
         return Thread.ofPlatform().daemon().name("rdma-raw-kernel-listener").start(this::acceptAll);
     }
 
-    /** Sets the server's mark, which accepted connections inherit. */
-    private void applyMark() throws IOException {
+    /** Sets the server's mark and the options given by number. Accepted connections inherit the mark. */
+    private void applyOptions() throws IOException {
         int mark = server.mark();
         if (fd >= 0) {
             SocketMark.set(fd, mark);
-        } else if (mark != 0) {
-            throw new IOException("SO_MARK is " + mark + ", but the descriptor of the kernel's socket is not known");
+            server.kernelOptions().applyTo(fd);
+        } else if (mark != 0 || !server.kernelOptions().isEmpty()) {
+            throw new IOException("the descriptor of the kernel's socket is not known, so that SO_MARK and"
+                    + " options given by number cannot be set");
         }
     }
 
-    /** Sets the mark but only logs a failure: the socket has clients, and refusing them would be worse. */
-    private void applyMarkIfPermitted() {
+    /** Sets the options but only logs a failure: the socket has clients, and refusing them would be worse. */
+    private void applyOptionsIfPermitted() {
         try {
-            applyMark();
+            applyOptions();
         } catch (IOException e) {
-            LOGGER.warn("port {}: cannot change SO_MARK of the kernel socket; connections that the kernel accepts have"
-                    + " the mark of the previous process. Grant CAP_NET_ADMIN to this process", port, e);
+            LOGGER.warn("port {}: cannot change options of the kernel socket; connections that the kernel accepts have"
+                    + " those of the previous process. SO_MARK requires CAP_NET_ADMIN", port, e);
         }
     }
 
     /** Starts to accept on a socket that was opened with {@code startSuspended}. */
     public synchronized void resume() {
         if (socket.isOpen()) {
-            applyMarkIfPermitted();
+            applyOptionsIfPermitted();
         }
         suspended = false;
         LockSupport.unpark(acceptor);
+    }
+
+    /**
+     * Sets an option by number. Does nothing if the socket is closed.
+     *
+     * @throws IOException if the kernel rejects it
+     */
+    public synchronized void setOption(NumberedOptions.Key key, byte[] value) throws IOException {
+        if (!socket.isOpen()) {
+            // Another file may have the descriptor by now.
+            return;
+        }
+        if (fd < 0) {
+            throw new IOException("the descriptor of the kernel's socket is not known");
+        }
+        NumberedOptions.set(fd, key, value);
     }
 
     /** Duplicates the descriptor of the socket; the caller closes it. */

@@ -2,7 +2,11 @@ package io.rdmaraw.kernel;
 
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.rdmaraw.net.socket.NumberedOptions;
+import io.rdmaraw.net.socket.ServerDescriptor;
 
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SocketChannel;
 import java.util.Collections;
@@ -16,6 +20,10 @@ public final class KernelStreamSocket extends NioSocketChannel {
 
     /** Null while the constructor of the superclass runs. */
     private final SocketChannelConfig config;
+    /** Guards {@link #fd}: another file may have the descriptor after the socket is closed. */
+    private final Object descriptorLock = new Object();
+    /** Descriptor of the socket; -1 if it was not searched for. */
+    private int fd = -1;
 
     private KernelStreamSocket() {
         config = new KernelStreamSocketConfig(this, javaChannel().socket(), super.config(), null);
@@ -42,6 +50,46 @@ public final class KernelStreamSocket extends NioSocketChannel {
     @Override
     public SocketChannelConfig config() {
         return config == null ? super.config() : config;
+    }
+
+    /**
+     * Sets options by number.
+     *
+     * @throws IOException if the kernel rejects one
+     */
+    void setOptions(NumberedOptions options) throws IOException {
+        if (!options.isEmpty()) {
+            synchronized (descriptorLock) {
+                options.applyTo(descriptor());
+            }
+        }
+    }
+
+    /** Reads an option by number. */
+    byte[] option(NumberedOptions.Key key, int maxBytes) throws IOException {
+        synchronized (descriptorLock) {
+            return NumberedOptions.get(descriptor(), key, maxBytes);
+        }
+    }
+
+    private int descriptor() throws IOException {
+        if (!isOpen()) {
+            throw new ClosedChannelException();
+        }
+        if (fd < 0) {
+            fd = ServerDescriptor.find(javaChannel());
+        }
+        if (fd < 0) {
+            throw new IOException("the descriptor of the kernel's socket is not known");
+        }
+        return fd;
+    }
+
+    @Override
+    protected void doClose() throws Exception {
+        synchronized (descriptorLock) {
+            super.doClose();
+        }
     }
 
     void autoReadCleared() {

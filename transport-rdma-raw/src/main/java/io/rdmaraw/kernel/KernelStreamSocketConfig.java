@@ -1,10 +1,13 @@
 package io.rdmaraw.kernel;
 
+import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DefaultSocketChannelConfig;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.channel.socket.nio.NioChannelOption;
+import io.rdmaraw.net.socket.NumberedOptions;
 
+import java.io.IOException;
 import java.net.Socket;
 import java.util.Map;
 
@@ -38,6 +41,10 @@ final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
 
     @Override
     public <T> T getOption(ChannelOption<T> option) {
+        NumberedOptions.Key key = UnixOptions.keyOrNull(option);
+        if (key != null) {
+            return readNumbered(option, key);
+        }
         return option instanceof NioChannelOption ? nioConfig.getOption(option) : super.getOption(option);
     }
 
@@ -46,11 +53,35 @@ final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
         if (option instanceof NioChannelOption) {
             return nioConfig.setOption(option, value);
         }
+        NumberedOptions.Key key = UnixOptions.keyOrNull(option);
+        if (key != null) {
+            validate(option, value);
+            setNumbered(key, UnixOptions.encode(value));
+            return true;
+        }
         String jdkName = JDK_NAMES.get(option.name().substring(option.name().indexOf('#') + 1));
         if (jdkName != null && value instanceof Integer number) {
             return setJdkOption(jdkName, number);
         }
         return super.setOption(option, value) || serverOrNull != null && serverOrNull.ignoresOption(option);
+    }
+
+    private void setNumbered(NumberedOptions.Key key, byte[] value) {
+        NumberedOptions options = new NumberedOptions();
+        options.put(key, value);
+        try {
+            kernelSocket.setOptions(options);
+        } catch (IOException e) {
+            throw new ChannelException(e);
+        }
+    }
+
+    private <T> T readNumbered(ChannelOption<T> option, NumberedOptions.Key key) {
+        try {
+            return UnixOptions.decode(option, kernelSocket.option(key, UnixOptions.lengthBytes(option)));
+        } catch (IOException e) {
+            throw new ChannelException(e);
+        }
     }
 
     /**

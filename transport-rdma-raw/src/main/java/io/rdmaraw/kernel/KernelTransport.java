@@ -17,6 +17,7 @@ import io.netty.util.concurrent.Promise;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.loop.OutboundMessages;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
+import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.stack.ConnectionOwner;
 import io.rdmaraw.tcp.stack.StreamErrors;
@@ -50,6 +51,9 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
 
         /** Applies the channel's options to the kernel's socket. */
         void applyOptions(SocketChannelConfig socket);
+
+        /** Returns the options of the kernel's socket that are given by number. */
+        NumberedOptions kernelOptions();
 
         /** Called on the channel's loop after a change of state, after a read, or when there is room to send. */
         void transportChanged();
@@ -100,6 +104,13 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     public void connect(InetSocketAddress localOrNull, InetSocketAddress remote) {
         owner.applyOptions(socket.config());
         channel.eventLoop().register(socket);
+        try {
+            socket.setOptions(owner.kernelOptions());
+        } catch (IOException e) {
+            fail(e);
+            close();
+            return;
+        }
         socket.connect(remote, localOrNull).addListener(this::connectDone);
     }
 
@@ -294,6 +305,17 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
         if (socket.isOpen()) {
             owner.applyOptions(socket.config());
+        }
+    }
+
+    /**
+     * Sets the options that are given by number on the socket. May be called on any thread.
+     *
+     * @throws IOException if the kernel rejects one
+     */
+    public void applyKernelOptions() throws IOException {
+        if (socket.isOpen()) {
+            socket.setOptions(owner.kernelOptions());
         }
     }
 

@@ -43,6 +43,7 @@ class OptionsTest {
                 Arguments.of(ChannelOption.SO_LINGER, 7),
                 Arguments.of(ChannelOption.IP_TOS, 0x10),
                 Arguments.of(ChannelOption.ALLOW_HALF_CLOSURE, true),
+                Arguments.of(EpollChannelOption.IP_BIND_ADDRESS_NO_PORT, true),
                 Arguments.of(EpollChannelOption.TCP_CORK, true),
                 Arguments.of(EpollChannelOption.TCP_QUICKACK, false),
                 Arguments.of(EpollChannelOption.TCP_NOTSENT_LOWAT, 0L),

@@ -43,7 +43,7 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     @Override
     protected BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         IpAddress address = localOf(wanted);
-        int port = usesKernel() ? kernel.bind(wanted, sharing, 0) : wanted.getPort();
+        int port = usesKernel() ? kernel.bind(wanted, sharing, 0, options().kernelOptions()) : wanted.getPort();
         try {
             return host.ports().bind(IpProtocol.UDP, LoopbackHost.newMac(), address, !isIpv4Only(), port, sharing,
                     null);

@@ -101,6 +101,15 @@ public final class KernelUdpSocket implements AutoCloseable {
     }
 
     /**
+     * Sets options by number.
+     *
+     * @throws SocketException if the kernel rejects one
+     */
+    public void options(NumberedOptions options) throws SocketException {
+        options.applyTo(socket.fd());
+    }
+
+    /**
      * Binds the socket.
      *
      * @param address an address of this host, or a wildcard

@@ -6,7 +6,9 @@ import io.rdmaraw.ffi.NativeSocket;
 
 import java.io.IOException;
 import java.net.StandardSocketOptions;
+import java.nio.channels.NetworkChannel;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finds the file descriptor of a JDK server socket, which the JDK does not publish. The method changes
+ * Finds the file descriptor of a JDK socket, which the JDK does not publish. The method changes
  * {@code SO_REUSEADDR} through the JDK and looks for the descriptor on which the option has changed.
  */
 public final class ServerDescriptor {
@@ -25,11 +27,28 @@ public final class ServerDescriptor {
 
     /**
      * Returns the descriptor, or -1 if it cannot be determined. Leaves {@code SO_REUSEADDR} enabled.
-     * Synchronized, because two sockets that change at the same time cannot be distinguished.
      *
      * @param socket a socket that is not bound yet, so that no other socket depends on the option
      */
-    public static synchronized int find(ServerSocketChannel socket) throws IOException {
+    public static int find(ServerSocketChannel socket) throws IOException {
+        return findChanging(socket);
+    }
+
+    /**
+     * Returns the descriptor of a socket that may be connected, or -1 if it cannot be determined. Restores
+     * {@code SO_REUSEADDR}.
+     */
+    public static int find(SocketChannel socket) throws IOException {
+        boolean reuse = socket.getOption(StandardSocketOptions.SO_REUSEADDR);
+        try {
+            return findChanging(socket);
+        } finally {
+            socket.setOption(StandardSocketOptions.SO_REUSEADDR, reuse);
+        }
+    }
+
+    /** Synchronized, because two sockets that change at the same time cannot be distinguished. */
+    private static synchronized int findChanging(NetworkChannel socket) throws IOException {
         List<Integer> found = new ArrayList<>();
         try (DirectoryStream<Path> all = Files.newDirectoryStream(DESCRIPTORS)) {
             all.forEach(each -> found.add(Integer.valueOf(each.getFileName().toString())));
