@@ -115,6 +115,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
         try {
             rdmaRawChannel.kernelOptionChanged(key, value);
         } catch (IOException e) {
+            kernelOptions.remove(key);
             throw new ChannelException(e);
         }
     }

@@ -212,7 +212,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     void kernelOptionChanged(NumberedOptions.Key key, byte[] value) throws IOException {
         if (transport instanceof KernelTransport kernel) {
-            kernel.applyKernelOptions();
+            kernel.setKernelOption(key, value);
         }
     }
 

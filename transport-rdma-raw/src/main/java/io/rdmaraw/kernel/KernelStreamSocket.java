@@ -65,6 +65,17 @@ public final class KernelStreamSocket extends NioSocketChannel {
         }
     }
 
+    /**
+     * Sets an option by number.
+     *
+     * @throws IOException if the kernel rejects it
+     */
+    void setOption(NumberedOptions.Key key, byte[] value) throws IOException {
+        synchronized (descriptorLock) {
+            NumberedOptions.set(descriptor(), key, value);
+        }
+    }
+
     /** Reads an option by number. */
     byte[] option(NumberedOptions.Key key, int maxBytes) throws IOException {
         synchronized (descriptorLock) {

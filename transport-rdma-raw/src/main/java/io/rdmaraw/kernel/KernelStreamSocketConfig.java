@@ -67,10 +67,8 @@ final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
     }
 
     private void setNumbered(NumberedOptions.Key key, byte[] value) {
-        NumberedOptions options = new NumberedOptions();
-        options.put(key, value);
         try {
-            kernelSocket.setOptions(options);
+            kernelSocket.setOption(key, value);
         } catch (IOException e) {
             throw new ChannelException(e);
         }

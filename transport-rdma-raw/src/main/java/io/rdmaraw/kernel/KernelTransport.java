@@ -309,13 +309,13 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     }
 
     /**
-     * Sets the options that are given by number on the socket. May be called on any thread.
+     * Sets an option by number on the open socket. May be called on any thread.
      *
-     * @throws IOException if the kernel rejects one
+     * @throws IOException if the kernel rejects it
      */
-    public void applyKernelOptions() throws IOException {
+    public void setKernelOption(NumberedOptions.Key key, byte[] value) throws IOException {
         if (socket.isOpen()) {
-            socket.setOptions(owner.kernelOptions());
+            socket.setOption(key, value);
         }
     }
 

@@ -156,6 +156,7 @@ class KernelSocketOptionsTest {
             assertEquals(3, channel.config().getOption(SO_PRIORITY));
             assertTrue(channel.config().setOption(SO_PRIORITY, 4));
             assertThrows(ChannelException.class, () -> channel.config().setOption(UNKNOWN, 1));
+            assertNull(channel.config().getOption(UNKNOWN));
             assertInstanceOf(SocketException.class,
                     client().option(UNKNOWN, 1).connect(address).await().cause());
         }

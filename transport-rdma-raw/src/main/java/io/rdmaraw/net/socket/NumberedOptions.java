@@ -41,6 +41,11 @@ public final class NumberedOptions {
         values.put(key, value.clone());
     }
 
+    /** Removes a stored option. */
+    public synchronized void remove(Key key) {
+        values.remove(key);
+    }
+
     /** Returns the stored value of an option; null if it was not set. */
     public synchronized byte[] getOrNull(Key key) {
         byte[] value = values.get(key);
