@@ -68,24 +68,24 @@ final class OptionTable<C> {
 
     /** Adds Linux's level and number of an option in the table, for options that are given by number. */
     OptionTable<C> numbered(int level, int number, ChannelOption<Integer> option) {
-        return numbered(level, number, setting(option));
+        return putNumber(level, number, setting(option));
     }
 
     /** Adds Linux's level and number of a flag in the table. */
     OptionTable<C> numberedFlag(int level, int number, ChannelOption<Boolean> option) {
         Setting<C, Boolean> flag = setting(option);
-        return numbered(level, number, new Setting<>(config -> flag.getter().apply(config) ? 1 : 0,
+        return putNumber(level, number, new Setting<>(config -> flag.getter().apply(config) ? 1 : 0,
                 (config, value) -> flag.setter().accept(config, value != 0)));
     }
 
     /** Adds Linux's level and number of an option in the table whose value may exceed the range of {@code int}. */
     OptionTable<C> numberedLong(int level, int number, ChannelOption<Long> option) {
         Setting<C, Long> wide = setting(option);
-        return numbered(level, number, new Setting<>(config -> wide.getter().apply(config).intValue(),
+        return putNumber(level, number, new Setting<>(config -> wide.getter().apply(config).intValue(),
                 (config, value) -> wide.setter().accept(config, Integer.toUnsignedLong(value))));
     }
 
-    private OptionTable<C> numbered(int level, int number, Setting<C, Integer> setting) {
+    private OptionTable<C> putNumber(int level, int number, Setting<C, Integer> setting) {
         numbers.put(new NumberedOptions.Key(level, number), setting);
         return this;
     }

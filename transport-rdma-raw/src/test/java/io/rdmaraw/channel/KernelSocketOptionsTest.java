@@ -30,6 +30,7 @@ import java.net.Socket;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -81,8 +82,8 @@ class KernelSocketOptionsTest {
     @Test
     void serverBindsForeignAddressWithFreebind() throws Exception {
         assertInstanceOf(BindException.class, server().bind(FOREIGN).await().cause());
-        for (ChannelOption<Boolean> option : new ChannelOption[] {EpollChannelOption.IP_FREEBIND,
-                RdmaRawChannelOption.ofIoUring("IP_FREEBIND")}) {
+        for (ChannelOption<Boolean> option : List.of(EpollChannelOption.IP_FREEBIND,
+                RdmaRawChannelOption.<Boolean>ofIoUring("IP_FREEBIND"))) {
             ChannelFuture bound = server().option(option, true).bind(FOREIGN).sync();
             assertTrue(bound.channel().config().getOption(RdmaRawChannelOption.IP_FREEBIND));
             assertEquals(FOREIGN.getAddress(), ((InetSocketAddress) bound.channel().localAddress()).getAddress());
