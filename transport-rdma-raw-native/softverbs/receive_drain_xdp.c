@@ -322,8 +322,8 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * a burst that ends with one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a
  * frame that has to wait.
  *
- * limit_unsolicited() sets `filtered_until`. A burst of the main ring that begins before that position drops
- * unsolicited segments, even if some of its frames are behind the position.
+ * limit_unsolicited() sets `filtered_until`. A burst of the main ring that begins before that position drops all of its
+ * unsolicited segments, including those at later positions.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket,
                             struct sv_device *device, uint32_t limit, unsigned max_frames)
@@ -403,10 +403,10 @@ static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, u
 }
 
 /*
- * Protects connections if waiting frames fill half of the main ring. The cause may be a flood or a pause of the
- * program; in both cases frames will soon be lost. It is better to lose unsolicited segments than those of connections.
- * For the next second the XDP program admits only few of them, and those that are in the ring are dropped. Answering
- * them would delay the segments of connections.
+ * Protects connections if more frames wait than half of the main ring's entries. The cause may be a flood or a pause of
+ * the process; in both cases frames will soon be lost. It is better to lose unsolicited segments than those of
+ * connections. For the next second the XDP program admits only few unsolicited segments, and those in the ring are
+ * dropped. Answering them would delay the segments of connections.
  */
 static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {

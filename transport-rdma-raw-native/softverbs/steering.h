@@ -70,7 +70,7 @@ uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
 uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering);
 uint64_t sv_steering_syns_too_long(const struct sv_steering *steering);
 /*
- * Returns the number of frames that rules take but that went to the kernel, because their receive queue has no socket.
+ * Returns the number of frames that matched a rule but went to the kernel, because their receive queue has no socket.
  */
 uint64_t sv_steering_unserved(const struct sv_steering *steering);
 /*
@@ -79,7 +79,7 @@ uint64_t sv_steering_unserved(const struct sv_steering *steering);
  */
 void sv_steering_set_max_datagram_bytes(struct sv_steering *steering, uint32_t bytes);
 uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
-/* Returns the connections by which unsolicited segments are recognized. Threads that send frames track them there. */
+/* Returns the tables of connections: sv_connections_track() writes them, sv_connections_is_unsolicited() reads them. */
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
 /*
@@ -96,7 +96,8 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
- * The process cannot change rules, because it has no descriptors of their maps. The broker keeps only these.
+ * The process cannot change rules, because it has no descriptors of their maps. After handing over, the broker keeps
+ * only the descriptors of those maps.
  */
 enum { SV_STEERING_SHARED_MAPS = 4 };
 

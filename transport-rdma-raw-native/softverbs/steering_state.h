@@ -24,7 +24,7 @@ struct sv_steering {
     struct sv_steer_traffic *traffic;       /* NULL in the broker, after handing the map to the process */
     struct sv_connections connections;
     uint8_t mac[6];
-    uint32_t default_rules[4];      /* rules other than IBV_FLOW_ATTR_NORMAL, by enum ibv_flow_attr_type */
+    uint32_t default_rules[4];      /* number of rules of each type except IBV_FLOW_ATTR_NORMAL */
     uint32_t shapes;                /* number of entries in `shape` */
     time_t published_seconds;       /* time of the last publish_rules(), on the monotonic clock */
     uint64_t next_id;               /* id of the last new shape */

@@ -47,7 +47,7 @@ enum { SV_XDP_STRIDE_PADDING = 64 };
 
 enum { SV_XDP_SCRATCH_FRAMES = 16, SV_XDP_SCRATCH_BYTES = SV_XDP_SCRATCH_FRAMES * (SV_XDP_MAX_MTU + SV_MAX_OVERHEAD) };
 
-/* Maximum number of chunks in a chain. The kernel builds no longer ones: a frame of 64 KB has 37 small chunks. */
+/* Maximum number of chunks in a chain. The longest chains of the kernel have 37: a frame of 64 KB in small chunks. */
 enum { SV_XDP_MAX_CHAIN_CHUNKS = 64 };
 
 /* A ring shared with the kernel. `position` is the index of this side. */

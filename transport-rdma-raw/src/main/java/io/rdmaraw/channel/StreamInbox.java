@@ -295,7 +295,7 @@ final class StreamInbox {
         schedule();
     }
 
-    /** Withdraws the pending read. If the channel is closed, its transport drops unread bytes. */
+    /** Withdraws the pending read. Also called when the channel closes; its transport then drops unread bytes. */
     void stopReading() {
         readPending = false;
     }

@@ -360,8 +360,8 @@ public abstract class SendRing {
     }
 
     /**
-     * Releases the refused frames. Their places in the ring stay empty, because the sequence numbers of the
-     * others count them.
+     * Releases the refused frames. If an accepted frame follows, the place of a refused one in the ring stays empty,
+     * because the sequence number of the accepted frame counts it.
      */
     private void dropRefused(long refused, int count) {
         for (int i = 0; i < count; i++) {

@@ -29,7 +29,7 @@ final class VerbsSendRing extends SendRing {
      * lines.
      */
     private final long singleElements;
-    /** A copy of {@link #singleElements} on the heap, transferred when a burst is posted. */
+    /** The elements of the current burst, on the heap. Copied to {@link #singleElements} when the burst is posted. */
     private final long[] elementWords = new long[FrameQueue.BURST_FRAMES * ELEMENT_WORDS];
     /** Arrays of {@link #maxSge} elements per request, for frames with several parts. */
     private final long elementLists;
@@ -42,8 +42,8 @@ final class VerbsSendRing extends SendRing {
     /** Bit mask of the described requests for which the device computes the checksums. */
     private long checksumMask;
     /**
-     * Set if no completion will release some posted frames, because the device refused the later request that would
-     * have requested it. Each frame of the next burst then requests one.
+     * Set if no completion will release the frames that the device accepted last: they did not request one, and the
+     * device refused the later frame that did. Each frame of the next burst then requests one.
      */
     private boolean completionPending;
     /**
