@@ -97,7 +97,7 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
  * The process cannot change rules, because it has no descriptors of their maps. After handing over, the broker keeps
- * only the descriptors of those maps.
+ * the descriptors of these maps and closes those of all others.
  */
 enum { SV_STEERING_SHARED_MAPS = 4 };
 

@@ -58,8 +58,8 @@ public abstract class ReceiveRequests {
     }
 
     /**
-     * Returns the number of free memory units that the next full refill will take. Returns 0 if less than a batch is
-     * missing, as usual after a refill. At least a batch is missing if the queue has failed or if memory was short.
+     * Returns the number of free memory units that the next refill will take. Returns 0 if less than a batch is
+     * missing, as usual after {@link #refillIfLow}. More is missing if the queue has failed or if memory was short.
      *
      * <p>Callers subtract it from the free memory when they decide whether handlers may hold the frames of a poll.
      * Otherwise the refill would take the memory that sending needs.
