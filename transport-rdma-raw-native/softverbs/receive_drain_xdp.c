@@ -314,8 +314,8 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * Takes one burst out of a socket's receive ring and returns the number of descriptors consumed. The caller holds the
  * socket's lock.
  *
- * Takes frames whose first descriptor lies before position `limit`. The caller may have read `limit` before it acquired
- * the lock, so the kernel's producer index, read here, is a second bound.
+ * Takes frames whose first descriptor lies before position `limit`. A `limit` beyond the kernel's producer index is
+ * reduced to that index, so that only descriptors written by the kernel are read.
  *
  * The burst ends after `max_frames` frames. A GSO frame that is segmented counts as its segments, since each needs a
  * receive; one that is delivered unsegmented counts as SV_GSO_COST frames. No GSO frame is split between two bursts, so

@@ -12,7 +12,8 @@
  * to the library and all others to the kernel. Callers that change rules or the MAC address hold the device's
  * rules_mutex. The programs run concurrently.
  *
- * Descriptors hold all kernel objects. However the process ends, the kernel closes them and detaches the programs.
+ * Descriptors hold all kernel objects. When the process ends, even by a signal, the kernel closes them and thereby
+ * detaches the programs.
  */
 struct sv_steering;
 struct sv_connections;
@@ -47,13 +48,13 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program program);
  */
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex,
                        enum sv_xdp_attach_mode mode);
-/* Sets the interface to which SV_PROGRAM_REDIRECT redirects, before it is attached. */
+/* Sets the interface to which SV_PROGRAM_REDIRECT redirects. Called before the program is attached. */
 void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
 /* Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other matched frames. Returns 0 or an errno. */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket);
 /* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
-/* Sets the length above which SYNs are dropped, before SV_PROGRAM_CLASSIFY is attached. */
+/* Sets the length above which SYNs are dropped. Called before SV_PROGRAM_CLASSIFY is attached. */
 void sv_steering_set_max_syn_bytes(struct sv_steering *steering, uint32_t bytes);
 
 /*
@@ -96,8 +97,8 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
- * The process cannot change rules, because it has no descriptors of their maps. After handing over, the broker keeps
- * the descriptors of these maps and closes those of all others.
+ * The process receives descriptors of SV_STEERING_SHARED_MAPS maps. The maps of rules are not among them, so it cannot
+ * change rules. Afterwards the broker closes its descriptors of all maps except the maps of rules.
  */
 enum { SV_STEERING_SHARED_MAPS = 4 };
 

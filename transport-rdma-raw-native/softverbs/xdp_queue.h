@@ -166,7 +166,10 @@ static inline uint32_t sv_xdp_syn_divisor(bool zero_copy)
 
 /* Creates a ring. Returns 0 or an errno. */
 int sv_xdp_set_ring(int fd, int option, uint32_t entries);
-/* Raises the limits of a sending socket, as far as the kernel and the process's capabilities allow. */
+/*
+ * Raises two limits of a sending socket, as far as the kernel and the process's capabilities allow: the number of
+ * frames per send call, and the size of the send buffer.
+ */
 void sv_xdp_raise_limits(int fd);
 
 /* Returns true if frames of this MTU need several chunks. */
