@@ -106,8 +106,9 @@ final class StreamInbox {
         reading = true;
         try {
             StreamReceiveQueue received = transport.received();
-            // A handler that writes more than the send buffer holds lets the stack receive. The transport is then ready
-            // again, and its new bytes are read in the next turn: other channels are served first.
+            // If a handler fills the send buffer, its flush receives frames. If these concern this connection,
+            // isReady() becomes true, and reading stops here. The next turn reads the remaining bytes, so that other
+            // channels are served first.
             while (readPending && !received.isEmpty() && channel.isOpen() && !transport.isReady()) {
                 readOnce(transport, received);
             }

@@ -166,8 +166,9 @@ final class VerbsSendRing extends SendRing {
     }
 
     /**
-     * Returns whether a completion is still owed. A refused frame gets no completion, and frames posted before
-     * it can no longer request one.
+     * Returns the new value of {@link #completionPending} after a burst with refused frames. The last accepted frame
+     * requested a completion if it was the last one of the burst or of a signal interval, or if all frames of the burst
+     * did. If no frame was accepted, nothing has changed.
      */
     private boolean hasPendingCompletion(long refused, int count) {
         int acceptedEnd = Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
