@@ -44,8 +44,7 @@ public final class RdmaRawChannelOption {
      * address, which may be a wildcard.
      * Same option as {@code EpollChannelOption.IP_RECVORIGDSTADDR}.
      */
-    public static final ChannelOption<Boolean> IP_RECVORIGDSTADDR =
-            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_RECVORIGDSTADDR");
+    public static final ChannelOption<Boolean> IP_RECVORIGDSTADDR = ChannelOption.valueOf("IP_RECVORIGDSTADDR");
 
     /**
      * Time to live or hop limit of unicast datagrams and TCP segments: 1 to 255. Default 64. A SYN-ACK sent before
@@ -74,8 +73,7 @@ public final class RdmaRawChannelOption {
      * {@code IP_FREEBIND} of Linux. The device serves the port as soon as its interface has the address. Must be set
      * before binding. Default false. Same option as {@code EpollChannelOption.IP_FREEBIND}.
      */
-    public static final ChannelOption<Boolean> IP_FREEBIND =
-            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_FREEBIND");
+    public static final ChannelOption<Boolean> IP_FREEBIND = ChannelOption.valueOf("IP_FREEBIND");
 
     /**
      * Permits the kernel's socket behind a channel to use an address of another host, like {@code IP_TRANSPARENT} of
@@ -85,8 +83,7 @@ public final class RdmaRawChannelOption {
      * <p>Requires CAP_NET_ADMIN or CAP_NET_RAW. Must be set before binding or connecting. Default false. Same option
      * as {@code EpollChannelOption.IP_TRANSPARENT}.
      */
-    public static final ChannelOption<Boolean> IP_TRANSPARENT =
-            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_TRANSPARENT");
+    public static final ChannelOption<Boolean> IP_TRANSPARENT = ChannelOption.valueOf("IP_TRANSPARENT");
 
     /**
      * For TCP clients that bind port 0: selects the port when the channel connects, like
@@ -95,7 +92,7 @@ public final class RdmaRawChannelOption {
      * {@code EpollChannelOption.IP_BIND_ADDRESS_NO_PORT}.
      */
     public static final ChannelOption<Boolean> IP_BIND_ADDRESS_NO_PORT =
-            ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#IP_BIND_ADDRESS_NO_PORT");
+            ChannelOption.valueOf("IP_BIND_ADDRESS_NO_PORT");
 
     /**
      * Enables a kernel socket on the port of a datagram channel that is bound on the loopback device

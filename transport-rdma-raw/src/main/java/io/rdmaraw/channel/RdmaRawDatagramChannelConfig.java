@@ -75,8 +75,6 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                         (c, on) -> c.setKernelFlag(NumberedOptions.IP_FREEBIND, on))
                 .with(RdmaRawChannelOption.IP_TRANSPARENT, c -> c.isKernelFlag(NumberedOptions.IP_TRANSPARENT),
                         (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
-                .alsoAs(RdmaRawChannelOption.ofIoUring("IP_FREEBIND"), RdmaRawChannelOption.IP_FREEBIND)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("IP_TRANSPARENT"), RdmaRawChannelOption.IP_TRANSPARENT)
                 .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value)
                 .alsoAs(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST)
                 .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)

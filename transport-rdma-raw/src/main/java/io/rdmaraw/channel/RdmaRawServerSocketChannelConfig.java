@@ -37,8 +37,6 @@ public final class RdmaRawServerSocketChannelConfig
                             (c, on) -> c.setKernelFlag(NumberedOptions.IP_FREEBIND, on))
                     .with(RdmaRawChannelOption.IP_TRANSPARENT, c -> c.isKernelFlag(NumberedOptions.IP_TRANSPARENT),
                             (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
-                    .alsoAs(RdmaRawChannelOption.ofIoUring("IP_FREEBIND"), RdmaRawChannelOption.IP_FREEBIND)
-                    .alsoAs(RdmaRawChannelOption.ofIoUring("IP_TRANSPARENT"), RdmaRawChannelOption.IP_TRANSPARENT)
                     .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
                             RdmaRawServerSocketChannelConfig::setAcceptGroup)
                     .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)

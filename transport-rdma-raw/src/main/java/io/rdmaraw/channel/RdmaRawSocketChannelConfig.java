@@ -162,7 +162,6 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
                 .with(RdmaRawChannelOption.IP_BIND_ADDRESS_NO_PORT, RdmaRawSocketChannelConfig::bindsWithoutPort,
                         (c, on) -> c.setKernelFlag(NumberedOptions.IP_BIND_ADDRESS_NO_PORT, on))
-                .alsoAs(RdmaRawChannelOption.ofIoUring("IP_TRANSPARENT"), RdmaRawChannelOption.IP_TRANSPARENT)
                 .with(ChannelOption.ALLOW_HALF_CLOSURE, c -> c.allowHalfClosure,
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
                 .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,

@@ -15,6 +15,7 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollDomainDatagramChannel;
 import io.netty.channel.epoll.EpollDomainSocketChannel;
 import io.netty.channel.epoll.EpollServerDomainSocketChannel;
@@ -25,6 +26,7 @@ import io.netty.channel.unix.DomainSocketAddress;
 import io.netty.channel.unix.DomainSocketReadMode;
 import io.netty.channel.unix.FileDescriptor;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -48,6 +50,12 @@ class DomainSocketsTest {
     private final BlockingQueue<Object> received = new LinkedBlockingQueue<>();
     @TempDir
     private Path folder;
+
+    /** As Netty requires before the first channel of epoll. */
+    @BeforeAll
+    static void loadEpoll() {
+        Epoll.ensureAvailability();
+    }
 
     @AfterEach
     void shutDown() {
@@ -152,7 +160,8 @@ class DomainSocketsTest {
         new Bootstrap().group(group).channel(EpollDomainDatagramChannel.class).handler(new Collector())
                 .bind(address).sync();
         Channel sender = new Bootstrap().group(group).channel(EpollDomainDatagramChannel.class)
-                .handler(new ChannelInboundHandlerAdapter()).register().sync().channel();
+                .handler(new ChannelInboundHandlerAdapter())
+                .bind(new DomainSocketAddress(folder.resolve("sender").toString())).sync().channel();
         sender.writeAndFlush(new DomainDatagramPacket(content(100), address)).sync();
         DomainDatagramPacket packet = (DomainDatagramPacket) take(received);
         assertEquals(100, packet.content().readableBytes());

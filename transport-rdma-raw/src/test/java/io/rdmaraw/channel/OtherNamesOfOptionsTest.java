@@ -16,6 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
+import java.lang.reflect.Field;
 import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.util.List;
@@ -99,6 +100,21 @@ class OtherNamesOfOptionsTest {
         assertEquals(value, config.getOption(option));
         assertEquals(value, config.getOption(name));
         assertFalse(config.getOptions().containsKey(name), "an option is listed once");
+    }
+
+    /** A constant of Netty's epoll transport is the same object as this transport's constant of the same name. */
+    @Test
+    void constantsOfEpollAreTheSameOptions() throws IllegalAccessException {
+        int count = 0;
+        for (Field field : EpollChannelOption.class.getFields()) {
+            for (Field own : RdmaRawChannelOption.class.getFields()) {
+                if (own.getName().equals(field.getName())) {
+                    assertSame(field.get(null), own.get(null), field.getName());
+                    count++;
+                }
+            }
+        }
+        assertTrue(count > 10, "options: " + count);
     }
 
     /** The JDK's option enables the loopback of multicast datagrams, Netty's disables it. */

@@ -6,11 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.rdmaraw.verbs.objects.VerbsContext;
 import io.rdmaraw.verbs.objects.VerbsDevices;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 @Timeout(30)
@@ -21,6 +24,13 @@ class SharedDeviceTest {
 
     private final CountDownLatch isOpening = new CountDownLatch(1);
     private final CountDownLatch mayOpen = new CountDownLatch(1);
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+
+    @AfterEach
+    void close() {
+        mayOpen.countDown();
+        threads.shutdown();
+    }
 
     private VerbsContext openSlowly(String name) {
         isOpening.countDown();
@@ -36,14 +46,14 @@ class SharedDeviceTest {
     @Test
     void slowDeviceDoesNotDelayOthers() throws Exception {
         CompletableFuture<SharedDevice> slow =
-                CompletableFuture.supplyAsync(() -> SharedDevice.acquire(SLOW, this::openSlowly));
+                CompletableFuture.supplyAsync(() -> SharedDevice.acquire(SLOW, this::openSlowly), threads);
         assertTrue(isOpening.await(SECONDS, TimeUnit.SECONDS));
         CompletableFuture<Void> other = CompletableFuture.runAsync(() -> {
             SharedDevice device = SharedDevice.acquire(OTHER);
             assertSame(device, SharedDevice.acquire(OTHER));
             device.release();
             device.release();
-        });
+        }, threads);
         other.get(SECONDS, TimeUnit.SECONDS);
         mayOpen.countDown();
         slow.get(SECONDS, TimeUnit.SECONDS).release();
@@ -52,9 +62,10 @@ class SharedDeviceTest {
     @Test
     void deviceIsOpenedOnceForConcurrentCallers() throws Exception {
         CompletableFuture<SharedDevice> first =
-                CompletableFuture.supplyAsync(() -> SharedDevice.acquire(SLOW, this::openSlowly));
+                CompletableFuture.supplyAsync(() -> SharedDevice.acquire(SLOW, this::openSlowly), threads);
         assertTrue(isOpening.await(SECONDS, TimeUnit.SECONDS));
-        CompletableFuture<SharedDevice> second = CompletableFuture.supplyAsync(() -> SharedDevice.acquire(SLOW));
+        CompletableFuture<SharedDevice> second =
+                CompletableFuture.supplyAsync(() -> SharedDevice.acquire(SLOW), threads);
         mayOpen.countDown();
         SharedDevice device = first.get(SECONDS, TimeUnit.SECONDS);
         assertSame(device, second.get(SECONDS, TimeUnit.SECONDS));
