@@ -52,6 +52,9 @@ record PageCommand(String page, String text, String outputOrNull) {
                 case "sh" -> block.replace("\\\n", " ").lines().filter(line -> !line.isBlank())
                         .forEach(line -> commands.add(new PageCommand(page, line, null)));
                 case "console" -> {
+                    if (!block.startsWith("$ ")) {
+                        throw new AssertionError(page + ": a block of output without a command is ```text: " + block);
+                    }
                     for (String step : block.split("(?m)^\\$ ")) {
                         if (!step.isBlank()) {
                             String[] lines = step.split("\n", 2);
