@@ -277,7 +277,6 @@ static void test_a_killed_process_with_much_memory_leaves_the_interface(void)
         return;
     }
     a_killed_process_with_much_memory_leaves_the_interface("xdp");
-    with_xdp_mode("tap", a_killed_process_with_much_memory_leaves_the_interface);
 }
 
 const struct test xdp_pause_tests[] = {
