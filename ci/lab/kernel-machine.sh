@@ -33,7 +33,7 @@ readonly KERNEL_MEMORY_MEGABYTES=2048
 # How long a command may take: a busy host gives its machines little time. Steps that take longer say so.
 readonly KERNEL_PATIENCE_SECONDS=3600
 
-declare -A machine_pid=() machine_to=() machine_from=()
+declare -gA machine_pid=() machine_to=() machine_from=()
 
 require_kernel_programs() {
   [ "$(id -u)" = 0 ] || give_up "test --kernels makes a network namespace and bridges for its machines: run it as root"
