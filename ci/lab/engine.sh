@@ -6,7 +6,7 @@ readonly ENGINE_OPENS=(java.lang java.lang.invoke java.io java.net java.nio java
   sun.nio.cs sun.util.calendar jdk.internal.ref)
 readonly ENGINE_SECONDS=300
 # What the tables call them.
-declare -rA ENGINE_NAMES=([spark]="Spark's shuffle" [bookkeeper]="Ledgers of BookKeeper" [gateway]="Spring Cloud Gateway")
+declare -grA ENGINE_NAMES=([spark]="Spark's shuffle" [bookkeeper]="Ledgers of BookKeeper" [gateway]="Spring Cloud Gateway")
 readonly ENGINE_NODES=(master worker1 worker2 driver)
 
 engine_usage() {

@@ -4,7 +4,7 @@
 
 # The classes that open sockets. A suite is a directory's name, or one with a part of its classes behind a hyphen: those
 # of Vert.x take hours.
-declare -rA FRAMEWORK_TESTS=(
+declare -grA FRAMEWORK_TESTS=(
   [grpc]='PlaintextInteropTest,TlsInteropTest'
   [rsocket]='RSocketTcpTest,RSocketFragmentsTest,RSocketTlsTest,RSocketWebSocketTest'
   [vertx-net]='NetTest,NetBandwidthLimitingTest,SharedServersConcurrencyTest,DatagramTest,DNSTest,NameResolverTest'
