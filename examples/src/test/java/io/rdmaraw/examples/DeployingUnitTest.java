@@ -58,7 +58,8 @@ class DeployingUnitTest {
     }
 
     private static Map<String, String> settings() throws IOException {
-        return unit().replaceAll("\\\\\n *", "").lines().filter(line -> line.contains("=")).map(line -> line.split("=", 2))
+        return unit().replaceAll("\\\\\n *", "").lines().filter(line -> line.contains("="))
+                .map(line -> line.split("=", 2))
                 .collect(Collectors.toMap(words -> words[0], words -> words[1]));
     }
 

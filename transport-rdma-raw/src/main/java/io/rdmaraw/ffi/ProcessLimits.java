@@ -24,7 +24,7 @@ public final class ProcessLimits {
         }
     }
 
-    /** Returns the limit of locked memory (RLIMIT_MEMLOCK) for a message: {@code 8388608 bytes} or {@code unlimited}. */
+    /** Returns the limit of locked memory (RLIMIT_MEMLOCK) as text: {@code 8388608 bytes} or {@code unlimited}. */
     public static String describeLockedMemory() {
         try {
             String soft = soft(LOCKED_MEMORY);

@@ -72,8 +72,9 @@ final class VerbsErrors {
     private static String registerMemory(int errno) {
         return switch (errno) {
             case Errno.ENOMEM, Errno.EPERM, Errno.EAGAIN -> "registered memory counts against the memlock limit, now "
-                    + ProcessLimits.describeLockedMemory() + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit"
-                    + " memlock=-1) or register less";
+                    + ProcessLimits.describeLockedMemory()
+                    + ": raise it (ulimit -l unlimited, LimitMEMLOCK=infinity, docker --ulimit memlock=-1) or register"
+                    + " less";
             case Errno.EFAULT -> "the range is not mapped, or not writable";
             case Errno.EINVAL -> "the range is empty, or the access flags contradict each other";
             default -> "";

@@ -110,7 +110,8 @@ class NativeImageMetadataTest {
     @Test
     void lookupsByNameAreKnown() {
         assertEquals(Set.of("io.rdmaraw.channel.NettyVersion.unavailabilityCause",
-                "io.rdmaraw.udp.DatagramSegments.isClassThere", "io.rdmaraw.channel.LoopGroups.newCompanion"),
+                "io.rdmaraw.udp.DatagramSegments.isClassThere", "io.rdmaraw.kernel.UnixOptions.isClassThere",
+                "io.rdmaraw.channel.LoopGroups.newCompanion"),
                 callers(Class.class.getName(), Set.of("forName",
                 "getMethod", "getMethods", "getDeclaredMethod", "getDeclaredMethods", "getField", "getDeclaredField",
                 "getConstructor", "getDeclaredConstructor", "getDeclaredFields", "newInstance")));

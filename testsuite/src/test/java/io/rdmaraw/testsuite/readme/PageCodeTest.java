@@ -83,7 +83,8 @@ class PageCodeTest {
                 .map((MatchResult block) -> block.group(1)).toList());
         blocks.removeIf(block -> PROGRAMS.stream().anyMatch(other -> read(other).contains(block)));
         for (int i = 0; i < blocks.size(); i++) {
-            program.append("void block").append(i).append("() throws Exception {\n").append(blocks.get(i)).append("}\n");
+            program.append("void block").append(i).append("() throws Exception {\n").append(blocks.get(i))
+                    .append("}\n");
         }
         return program.append("}\n").toString();
     }
