@@ -175,9 +175,9 @@ static bool deliver_gso_frame(struct batch *batch, const struct sv_gso *gso)
 }
 
 /*
- * Handles a GSO frame: delivers it unsegmented or as segments, or drops and counts it if it is malformed. Dispatches
- * the earlier frames first, to keep the order. Dispatches all segments before it returns, because the caller's pieces
- * are valid during this call only.
+ * Handles a GSO frame: delivers it unsegmented or as segments, or drops and counts it if it cannot be segmented.
+ * Dispatches the earlier frames first, to keep the order. Dispatches all segments before it returns, because the
+ * caller's pieces are valid during this call only.
  */
 static void segment_gso_frame(struct batch *batch, const struct iovec *pieces, uint32_t count)
 {

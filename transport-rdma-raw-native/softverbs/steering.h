@@ -84,8 +84,8 @@ uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
 /*
- * Returns true if the programs know the rule's pair of priority and mask, called its shape. Adding the rule then
- * changes one map only. A shape may outlive its rules.
+ * Returns true if the programs know the rule's pair of priority and mask, called its shape. Adding the rule is then
+ * fast. A shape may outlive its rules.
  */
 bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Returns the number of pairs of priority and mask among the present rules. */

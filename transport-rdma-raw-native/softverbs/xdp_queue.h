@@ -31,7 +31,7 @@ enum { SV_XDP_HEADROOM = 256, SV_XDP_SMALL_CHUNK = 2048, SV_XDP_LARGE_CHUNK = 40
 /*
  * The fill ring has room for every receive chunk, so returning a chunk never fails. The number is a compromise: more
  * chunks would absorb longer pauses. But the kernel uses all chunks in turn, and their memory would not stay in the
- * cache. Under a low memlock limit there are fewer. There are half as many send chunks.
+ * cache. Under a low memlock limit there are fewer. A queue that sends has half as many send chunks.
  */
 enum { SV_XDP_RECEIVE_CHUNKS = 2048, SV_XDP_MIN_RECEIVE_CHUNKS = 512 };
 

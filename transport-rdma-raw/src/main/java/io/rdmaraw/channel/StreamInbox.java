@@ -107,8 +107,8 @@ final class StreamInbox {
         try {
             StreamReceiveQueue received = transport.received();
             // If a handler fills the send buffer, its flush receives frames. If these concern this connection,
-            // isReady() becomes true, and reading stops here. The next turn reads the remaining bytes, so that other
-            // channels are served first.
+            // isReady() becomes true, and reading stops here. The next step "deliver" reads the remaining bytes, so
+            // that other channels are served first.
             while (readPending && !received.isEmpty() && channel.isOpen() && !transport.isReady()) {
                 readOnce(transport, received);
             }
@@ -124,8 +124,8 @@ final class StreamInbox {
     }
 
     /**
-     * Reports an exception thrown by the user's allocator or handle. As with NIO, the channel stays open and reads
-     * again in another turn. It is closed if that read fails before it fires a message, if memory is exhausted, or if
+     * Reports an exception thrown by the user's allocator or handle. As with NIO, the channel stays open, and a task
+     * reads again. The channel is closed if that read fails before it fires a message, if memory is exhausted, or if
      * bytes of the stream are lost.
      */
     private void readFailed(Throwable cause) {
