@@ -15,7 +15,7 @@ readonly AARCH64_PROGRAMS=(aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu qemu-aarc
 # What a processor decides: layouts and numbers against its compiler, native memory and calls, rings and their order,
 # parsers, and channels from end to end. An emulated JVM takes a minute for what takes a second, so it is no more.
 readonly AARCH64_CLASSES='LayoutTest,Mlx5LayoutTest,LibcTest,FlowSpec*Test,InternetChecksumTest,'\
-'HeaderRoundTripTest,FrameParserTest,SlotPoolTest,FrameBufTest,ReceiveRingTest,SlotReceivesTest,SendRefusalTest,'\
+'HeaderRoundTripTest,FrameParserTest,SlotPoolTest,FrameBufTest,ReceiveRingTest,SlotReceiveRequestsTest,SendRefusalTest,'\
 'RdmaRawChannelTest,GroAggregatorTest,UserspaceDatagramTest,UserspaceStreamTest'
 readonly AARCH64_CALLS_CLASSES=RdmaRawChannelTest
 readonly AARCH64_RINGS_CLASSES='RdmaRawChannelTest,SendDifferenceTest,StridingDifferenceTest,QueuePlacementTest,'\

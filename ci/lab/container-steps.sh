@@ -300,7 +300,7 @@ by_device() {
     | map({key: .[0].key, value: map(.value) | add}) | from_entries' "$container_out/$1.json")"
   jq -r 'to_entries[] | select(.value > 0) | "\(.key) \(.value)"' <<<"$counts"
   jq -e '.["traffic:received.frames"] > 0 and .["drop:bad-checksum"] + .["drop:too-long"] + .["drop:unserved"]
-    + .["traffic:kernel.connections"] + .["level:rules.kernel-visible"] == 0' <<<"$counts"
+    + .["traffic:kernel.connections"] + .["gauge:rules.kernel-visible"] == 0' <<<"$counts"
 }
 
 # The server's log has the line that it listens, and no warning.

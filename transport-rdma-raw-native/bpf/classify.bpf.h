@@ -134,32 +134,32 @@ INLINE int load_segment(struct xdp_md *xdp, u64 secret, struct segment *segment)
 }
 
 /*
- * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_STEER_SYNS), not just now.
+ * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_STEER_SYN_ENTRIES), not just now.
  */
 INLINE int is_repeated(const struct segment *segment, u64 now)
 {
     u64 hash = sv_steer_mix(segment->connection, segment->number);
-    u32 time = (u32)(now >> SV_STEER_SYN_AGE_SHIFT) & SV_STEER_SYN_AGES;
-    u32 index = (u32)(hash >> 8) % (SV_STEER_SYNS / 2);
+    u32 time = (u32)(now >> SV_STEER_SYN_TIME_SHIFT) & SV_STEER_SYN_TIME_MASK;
+    u32 index = (u32)(hash >> 8) % (SV_STEER_SYN_ENTRIES / 2);
     u32 *pair = map_lookup(&sv_map_syns, &index);   /* the kernel rounds values up to 8 bytes, so one holds two */
     if (pair == 0)
         return 0;
     u32 *known = pair + (hash & 1);
-    u32 mark = (u32)(hash >> 32) & ~SV_STEER_SYN_AGES;
+    u32 mark = (u32)(hash >> 32) & ~SV_STEER_SYN_TIME_MASK;
     u32 before = *known;
-    u32 age = (time - before) & SV_STEER_SYN_AGES;
+    u32 age = (time - before) & SV_STEER_SYN_TIME_MASK;
     *known = mark | time;
-    return (before & ~SV_STEER_SYN_AGES) == mark && age >= SV_STEER_SYN_LEAST_AGE && age <= SV_STEER_SYN_LAST_AGE;
+    return (before & ~SV_STEER_SYN_TIME_MASK) == mark && age >= SV_STEER_SYN_MIN_AGE && age <= SV_STEER_SYN_MAX_AGE;
 }
 
 /* Resets the counts of admitted segments each millisecond. */
-INLINE void new_window(struct sv_steer_scratch *scratch, u64 now)
+INLINE void update_window(struct sv_steer_scratch *scratch, u64 now)
 {
     u32 window = (u32)(now >> SV_STEER_SYN_WINDOW_SHIFT);
     if (scratch->syn_window == window)
         return;
     scratch->syn_window = window;
-    scratch->syns_again = 0;
+    scratch->syns_repeated = 0;
     scratch->syns_first = 0;
     scratch->opening = 0;
     scratch->unsolicited = 0;
@@ -168,9 +168,9 @@ INLINE void new_window(struct sv_steer_scratch *scratch, u64 now)
 /* Admits retransmissions up to a limit, because a sender can forge them. */
 INLINE int admit_repeated(const struct segment *segment, struct sv_steer_scratch *scratch, u64 now)
 {
-    if (!is_repeated(segment, now) || scratch->syns_again >= SV_STEER_SYNS_PER_WINDOW)
+    if (!is_repeated(segment, now) || scratch->syns_repeated >= SV_STEER_SYNS_PER_WINDOW)
         return 0;
-    scratch->syns_again++;
+    scratch->syns_repeated++;
     return 1;
 }
 
@@ -186,7 +186,7 @@ INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struc
         __sync_fetch_and_add(&traffic->syns_too_long, 1);
         return RXC_DROP;
     }
-    new_window(scratch, now);
+    update_window(scratch, now);
     if (admit_repeated(segment, scratch, now))
         return RXC_MAIN;
     if (now < *(volatile u64 *)&traffic->syns_limited_until_nanos &&
@@ -207,14 +207,14 @@ INLINE int age_of_mark(void *map, u32 buckets, u64 hash, u64 now)
     if (bucket == 0)
         return -1;
 #pragma unroll
-    for (int i = 0; i < SV_STEER_MARKS; i++) {
+    for (int i = 0; i < SV_STEER_MARKS_PER_BUCKET; i++) {
         u32 there = *(volatile const u32 *)&bucket->mark[i];
-        if (((there ^ mark) & ~SV_STEER_MARK_TIMES) == 0)
+        if (((there ^ mark) & ~SV_STEER_MARK_TIME_MASK) == 0)
             found = there;
     }
     if (found == 0)
         return -1;
-    return (int)(((u32)(now >> SV_STEER_MARK_TIME_SHIFT) - found) & SV_STEER_MARK_TIMES);
+    return (int)(((u32)(now >> SV_STEER_MARK_TIME_SHIFT) - found) & SV_STEER_MARK_TIME_MASK);
 }
 
 /*
@@ -244,9 +244,9 @@ INLINE int classify_other(const struct segment *segment, struct sv_steer_traffic
         age_of_mark(&sv_map_known, SV_STEER_KNOWN_BUCKETS, segment->endpoint, now) < 0 ||
         acknowledges_our_syn(segment, now))
         return RXC_MAIN;
-    new_window(scratch, now);
+    update_window(scratch, now);
     int age = age_of_mark(&sv_map_opening, SV_STEER_OPENING_BUCKETS, segment->connection, now);
-    if (age >= 0 && age <= SV_STEER_OPENING_LAST_AGE && scratch->opening < SV_STEER_OPENING_PER_WINDOW) {
+    if (age >= 0 && age <= SV_STEER_OPENING_MAX_AGE && scratch->opening < SV_STEER_OPENING_PER_WINDOW) {
         scratch->opening++;
         return RXC_MAIN;
     }

@@ -103,8 +103,8 @@ INLINE u32 parse(const struct frame *frame, u32 start, int tag_removed, u16 tpid
     u16 type;
     u32 offset = start + ETH_HLEN;
     /* For most frames this is the only load. */
-    int whole = load_head(frame, start, eth, sizeof eth) == 0;
-    if (!whole && load(frame, start, eth, ETH_HLEN) < 0)
+    int ipv4_at_hand = load_head(frame, start, eth, sizeof eth) == 0;
+    if (!ipv4_at_hand && load(frame, start, eth, ETH_HLEN) < 0)
         return 0;
     __builtin_memcpy(h->dst_mac, eth, ETH_ALEN);
     __builtin_memcpy(h->src_mac, eth + SV_ETH_SOURCE_AT, ETH_ALEN);
@@ -128,10 +128,10 @@ INLINE u32 parse(const struct frame *frame, u32 start, int tag_removed, u16 tpid
             h->layers |= SV_LAYER_VLAN;
             offset += SV_VLAN_HLEN;
         }
-        whole = 0;
+        ipv4_at_hand = 0;
     }
     if (type == BE16(ETH_P_IP))
-        return parse_ipv4(frame, offset, whole ? eth + ETH_HLEN : 0, h);
+        return parse_ipv4(frame, offset, ipv4_at_hand ? eth + ETH_HLEN : 0, h);
     return type == BE16(ETH_P_IPV6) ? parse_ipv6(frame, offset, h) : 0;
 }
 

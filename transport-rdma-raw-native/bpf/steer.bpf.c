@@ -91,9 +91,9 @@ INLINE int default_verdict(const struct sv_steer_half *half, const struct sv_ste
 INLINE int search_rules(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
-    u32 shapes = half->shapes;
+    u32 shape_count = half->shape_count;
     scratch->copies = 0;
-    for (u32 i = 0; i < SV_STEER_MAX_SHAPES && i < shapes; i++) {
+    for (u32 i = 0; i < SV_STEER_MAX_SHAPES && i < shape_count; i++) {
         const struct sv_steer_shape *shape = &half->shape[i];
         const struct sv_steer_rule *rule;
         scratch->probe.shape_id = shape->id;
@@ -149,12 +149,12 @@ INLINE const struct sv_steer_recent *verdict_slot(const struct sv_steer_half *ha
     u64 mixed = 0;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++) {
-        u64 word = key[w] & half->seen[w];
-        scratch->seen[w] = word;
+        u64 word = key[w] & half->key_mask[w];
+        scratch->recent_words[w] = word;
         mixed = (mixed << 9 | mixed >> 55) ^ word;
     }
-    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
-    scratch->seen_index = index;
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT_ENTRIES;
+    scratch->recent_index = index;
     return map_lookup(&sv_map_recent, &index);
 }
 
@@ -165,24 +165,24 @@ INLINE u64 verdict_difference(const struct sv_steer_recent *entry, const struct 
     u64 difference = entry->generation ^ generation;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
-        difference |= entry->words[w] ^ scratch->seen[w];
+        difference |= entry->words[w] ^ scratch->recent_words[w];
     return difference;
 }
 
 INLINE void store_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
 {
-    u32 index = scratch->seen_index;
+    u32 index = scratch->recent_index;
     struct sv_steer_recent *entry = map_lookup(&sv_map_recent, &index);
     if (entry == 0)
         return;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
-        entry->words[w] = scratch->seen[w];
+        entry->words[w] = scratch->recent_words[w];
     entry->generation = generation;
     entry->verdict = (u32)verdict;
 }
 
-/* Returns true if the words of a head determine the verdict. half->head always includes the bits tested here. */
+/* Returns true if the words of a head determine the verdict. half->head_mask always includes the bits tested here. */
 INLINE int is_ordinary(const u64 *words)
 {
     const u8 *head = (const u8 *)words;
@@ -206,10 +206,10 @@ INLINE int lookup_head_verdict(const struct frame *frame, const struct sv_steer_
         return -1;
 #pragma unroll
     for (int w = 0; w < SV_STEER_HEAD_WORDS; w++) {
-        words[w] = *(const u64 *)(frame->head + w * 8) & half->head[w];
+        words[w] = *(const u64 *)(frame->head + w * 8) & half->head_mask[w];
         mixed = (mixed << 9 | mixed >> 55) ^ words[w];
     }
-    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT;
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT_ENTRIES;
     const struct sv_steer_head *known = map_lookup(&sv_map_heads, &index);
     if (known == 0)
         return -1;
@@ -220,7 +220,7 @@ INLINE int lookup_head_verdict(const struct frame *frame, const struct sv_steer_
     *offset = offset_of(difference);
     if (difference == 0)
         return (int)(known->verdict & 3);
-    __builtin_memcpy(scratch->head, words, sizeof words);
+    __builtin_memcpy(scratch->head_words, words, sizeof words);
     scratch->head_index = index;
     scratch->is_ordinary = (u32)is_ordinary(words);
     return -1;
@@ -234,7 +234,7 @@ INLINE void store_head_verdict(const struct sv_steer_scratch *scratch, u32 gener
         return;
 #pragma unroll
     for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
-        head->words[w] = scratch->head[w];
+        head->words[w] = scratch->head_words[w];
     head->generation = generation;
     head->verdict = (u32)verdict;
 }
@@ -352,7 +352,7 @@ SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
     if (find_verdict(&frame, 0, 0, 0) != REDIRECT)
         return XDP_PASS;
     tail_call(xdp, &sv_map_programs, 0);
-    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index * SV_STEER_SOCKETS, XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index * SV_STEER_SOCKETS_PER_QUEUE, XDP_PASS);
 }
 
 /* A separate program: within steer_xdp the verifier would follow it once for every path through the search. */
@@ -364,7 +364,7 @@ SECTION("classify") int classify_xdp(struct xdp_md *xdp)
     if (traffic == 0)
         return XDP_PASS;
     /* Frames of a queue without sockets go to the kernel, as if no rule took them. */
-    if (queue >= *(volatile u32 *)&traffic->queues) {
+    if (queue >= *(volatile u32 *)&traffic->queue_count) {
         __sync_fetch_and_add(&traffic->unserved, 1);
         return XDP_PASS;
     }
@@ -374,7 +374,7 @@ SECTION("classify") int classify_xdp(struct xdp_md *xdp)
     int class = classify_frame(xdp, traffic);
     if (class == RXC_DROP)
         return XDP_DROP;
-    return (int)redirect_map(&sv_map_sockets, queue * SV_STEER_SOCKETS + (class == RXC_SYN), XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, queue * SV_STEER_SOCKETS_PER_QUEUE + (class == RXC_SYN), XDP_PASS);
 }
 
 /*
@@ -407,7 +407,7 @@ SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
         return TC_ACT_UNSPEC;
     if (skb->vlan_present && restore_vlan_tag(skb) != 0)
         return TC_ACT_SHOT;
-    return (int)redirect(directory->redirect_to, BPF_F_INGRESS);
+    return (int)redirect(directory->redirect_ifindex, BPF_F_INGRESS);
 }
 
 SECTION("tc") int steer_tc(struct __sk_buff *skb)

@@ -42,17 +42,17 @@ static void ignore_signals(void)
         (void)signal(signals[i], SIG_IGN);
 }
 
-static void wait_until_allowed(int reports)
+static void wait_until_allowed(int report_fd)
 {
     char byte;
-    if (recv(reports, &byte, sizeof byte, 0) != sizeof byte)
+    if (recv(report_fd, &byte, sizeof byte, 0) != sizeof byte)
         _exit(EXIT_SUCCESS);
 }
 
-static void wait_for_client(int listener, int reports)
+static void wait_for_client(int listener, int report_fd)
 {
     for (;;) {
-        struct pollfd pollfds[2] = {{.fd = listener, .events = POLLIN}, {.fd = reports, .events = POLLIN}};
+        struct pollfd pollfds[2] = {{.fd = listener, .events = POLLIN}, {.fd = report_fd, .events = POLLIN}};
         if (poll(pollfds, 2, -1) < 0)
             continue;
         if (pollfds[1].revents != 0)
@@ -62,48 +62,48 @@ static void wait_for_client(int listener, int reports)
     }
 }
 
-static void report_failure(int reports, int error)
+static void report_failure(int report_fd, int error)
 {
     static struct session_report none;
     none.error = error;
-    (void)pass_send(reports, &none, sizeof none, NULL, 0, 0);
+    (void)send_with_fds(report_fd, &none, sizeof none, NULL, 0, 0);
 }
 
 /* If a session ends before its report, the pipe closes without a byte. */
-static void fork_session(int listener, int reports, bool confined)
+static void fork_session(int listener, int report_fd, bool confined)
 {
     int done_pipe[2];
     char byte;
     if (pipe2(done_pipe, O_CLOEXEC) != 0) {
-        report_failure(reports, errno);
+        report_failure(report_fd, errno);
         return;
     }
     pid_t pid = fork();
     if (pid == 0) {
         close(done_pipe[0]);
-        session_run(listener, reports, done_pipe[1], confined);
+        session_run(listener, report_fd, done_pipe[1], confined);
     }
     int error = errno;
     close(done_pipe[1]);
     if (pid < 0)
-        report_failure(reports, error);
+        report_failure(report_fd, error);
     else if (read(done_pipe[0], &byte, sizeof byte) != sizeof byte)
-        report_failure(reports, ECHILD);
+        report_failure(report_fd, ECHILD);
     close(done_pipe[0]);
 }
 
-static void __attribute__((noreturn)) run(int listener, int reports, bool confined)
+static void __attribute__((noreturn)) run(int listener, int report_fd, bool confined)
 {
-    close_others(listener, reports);
+    close_others(listener, report_fd);
     ignore_signals();
     drop_all_but_net_admin();
     die_with_parent();
     if (confined && !confine_acceptor())
         _exit(EXIT_FAILURE);
     for (;;) {
-        wait_until_allowed(reports);
-        wait_for_client(listener, reports);
-        fork_session(listener, reports, confined);
+        wait_until_allowed(report_fd);
+        wait_for_client(listener, report_fd);
+        fork_session(listener, report_fd, confined);
     }
 }
 
@@ -118,7 +118,7 @@ bool acceptor_start(struct acceptor *acceptor, int listener, bool confined)
     if (acceptor->pid == 0)
         run(listener, pair[1], confined);
     close(pair[1]);
-    acceptor->reports = pair[0];
+    acceptor->report_fd = pair[0];
     if (acceptor->pid < 0)
         close(pair[0]);
     return acceptor->pid > 0;
@@ -126,12 +126,12 @@ bool acceptor_start(struct acceptor *acceptor, int listener, bool confined)
 
 bool acceptor_allow_one(const struct acceptor *acceptor)
 {
-    return send(acceptor->reports, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+    return send(acceptor->report_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 void acceptor_end(struct acceptor *acceptor)
 {
-    close(acceptor->reports);
+    close(acceptor->report_fd);
     while (waitpid(acceptor->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
 }

@@ -87,7 +87,7 @@ bool file_process_take_policy(struct file_process *process, struct policy *polic
         return true;
     }
     *policy = answer.policy;
-    journal("the policy was read again: %u lines", policy->lines);
+    journal("the policy was read again: %u lines", policy->line_count);
     return true;
 }
 

@@ -38,14 +38,14 @@ static int64_t now_millis(void)
 
 static bool is_native(const struct grant *grant)
 {
-    return grant->mode != SV_BROKER_GENERIC;
+    return grant->mode != SV_BROKER_MODE_GENERIC;
 }
 
-static int explain_busy(const struct grant *grant, const struct sv_attached *program)
+static int explain_busy(const struct grant *grant, const struct sv_attached_program *program)
 {
     char text[SV_ATTACHED_TEXT_BYTES];
     return sv_explain(EBUSY, "'%s' has the XDP program %s: another process uses it, or 'ip link set dev %s xdp off' "
-                      "removes it", grant->netdev, sv_attached_text(program, text), grant->netdev);
+                      "removes it", grant->netdev, sv_attached_format(program, text), grant->netdev);
 }
 
 /*
@@ -54,12 +54,12 @@ static int explain_busy(const struct grant *grant, const struct sv_attached *pro
  */
 static int find_interface(struct grant *grant)
 {
-    struct sv_attached program;
+    struct sv_attached_program program;
     grant->ifindex = (int)if_nametoindex(grant->netdev);
     if (grant->ifindex == 0)
         return sv_explain(ENODEV, "there is no network interface '%s' in the broker's network namespace",
                           grant->netdev);
-    return sv_attached_xdp(grant->ifindex, &program) ? explain_busy(grant, &program) : 0;
+    return sv_attached_find_xdp(grant->ifindex, &program) ? explain_busy(grant, &program) : 0;
 }
 
 static int open_packet_socket(struct grant *grant)
@@ -91,18 +91,18 @@ static int load(struct grant *grant)
     }
     if (result >= 0)
         return EINPROGRESS;
-    return sv_explain_verifier(-result) ? -result : sv_explain(-result, "the XDP program can't be loaded");
+    return sv_explain_missing_perfmon(-result) ? -result : sv_explain(-result, "the XDP program can't be loaded");
 }
 
 static int attach(struct grant *grant)
 {
     int link = sv_program_link(grant->program, grant->ifindex, attach_mode(grant));
-    grant->fds[SV_BROKER_LINK] = link;
+    grant->fds[SV_BROKER_FD_XDP_LINK] = link;
     if (link >= 0)
         return 0;
     if (link == -EBUSY || link == -EEXIST) {
-        struct sv_attached program;
-        (void)sv_attached_xdp(grant->ifindex, &program);
+        struct sv_attached_program program;
+        (void)sv_attached_find_xdp(grant->ifindex, &program);
         return explain_busy(grant, &program);
     }
     return sv_explain(-link, "the XDP program can't be attached to '%s' (%s mode)%s", grant->netdev,
@@ -151,7 +151,7 @@ static int wait_for_queue(struct grant *grant)
     if (now < grant->busy_until_millis)
         return EINPROGRESS;
     return sv_explain(EBUSY, "receive queue %u of '%s' has an AF_XDP socket already: another program uses it",
-                      grant->sockets.layout.queues, grant->netdev);
+                      grant->sockets.layout.queue_count, grant->netdev);
 }
 
 /*
@@ -160,7 +160,7 @@ static int wait_for_queue(struct grant *grant)
  */
 static int open_queue(struct grant *grant)
 {
-    uint32_t queue = grant->sockets.layout.queues;
+    uint32_t queue = grant->sockets.layout.queue_count;
     int *fds = &grant->fds[grant->fd_count];
     if (queue == SV_STEER_MAX_QUEUES)
         return 0;
@@ -171,7 +171,7 @@ static int open_queue(struct grant *grant)
         return 0;
     if (error != 0)
         return explain_socket(grant, error);
-    grant->fd_count += SV_STEER_SOCKETS;
+    grant->fd_count += SV_STEER_SOCKETS_PER_QUEUE;
     error = sv_steering_set_sockets(grant->steering, queue, fds[0], fds[1]);
     return error == 0 ? EINPROGRESS : sv_explain(error, "AF_XDP sockets for '%s' can't be put into their map: %s",
                                                  grant->netdev, strerror(error));
@@ -210,9 +210,9 @@ static int prepare_device(struct grant *grant)
     error = open_steering(grant);
     if (error != 0)
         return error;
-    grant->fds[SV_BROKER_LINK] = grant->fds[SV_BROKER_MEMORY] = -1;
-    sv_steering_shared_maps(grant->steering, grant->fds + SV_BROKER_MAPS);
-    grant->fd_count = SV_BROKER_SOCKETS;
+    grant->fds[SV_BROKER_FD_XDP_LINK] = grant->fds[SV_BROKER_FD_MEMORY] = -1;
+    sv_steering_get_client_maps(grant->steering, grant->fds + SV_BROKER_FD_MAPS);
+    grant->fd_count = SV_BROKER_FD_SOCKETS;
     return 0;
 }
 
@@ -225,7 +225,7 @@ static int attach_program(struct grant *grant)
 
 static int finish_device(struct grant *grant)
 {
-    grant->fds[SV_BROKER_MEMORY] = grant->sockets.memory;
+    grant->fds[SV_BROKER_FD_MEMORY] = grant->sockets.memory_fd;
     int error = sockets_seal(&grant->sockets);
     if (error == 0 && !grant->is_reused)
         error = sv_steering_seal(grant->steering);
@@ -237,7 +237,7 @@ static int finish_device(struct grant *grant)
 static void close_fds(struct grant *grant)
 {
     for (unsigned i = 0; i < grant->fd_count; i++)
-        if ((i == SV_BROKER_LINK || i >= SV_BROKER_SOCKETS) && grant->fds[i] >= 0)
+        if ((i == SV_BROKER_FD_XDP_LINK || i >= SV_BROKER_FD_SOCKETS) && grant->fds[i] >= 0)
             close(grant->fds[i]);
     grant->fd_count = 0;
 }
@@ -247,10 +247,10 @@ int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t u
     memset(grant, 0, sizeof *grant);
     grant->uid = uid;
     grant->program = -1;
-    grant->is_open = grant->is_opening = true;
+    grant->in_use = grant->is_opening = true;
     grant->mode = wanted->mode;
     grant->wanted = *wanted;
-    grant->mac_filter_fd = grant->sockets.memory = grant->sockets.waiting_fd = -1;
+    grant->mac_filter_fd = grant->sockets.memory_fd = grant->sockets.waiting_fd = -1;
     memcpy(grant->netdev, wanted->netdev, sizeof grant->netdev);
     int error = find_interface(grant);
     if (error == 0)
@@ -260,7 +260,7 @@ int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t u
 }
 
 /* Does one piece of the work. Returns EINPROGRESS if there is more. */
-static int do_piece(struct grant *grant)
+static int open_step(struct grant *grant)
 {
     if (grant->steering == NULL) {
         int error = prepare_device(grant);
@@ -268,7 +268,7 @@ static int do_piece(struct grant *grant)
     }
     if (grant->program < 0)
         return load(grant);
-    if (grant->fds[SV_BROKER_LINK] < 0) {
+    if (grant->fds[SV_BROKER_FD_XDP_LINK] < 0) {
         int error = attach_program(grant);
         return error == 0 ? EINPROGRESS : error;
     }
@@ -276,9 +276,9 @@ static int do_piece(struct grant *grant)
     return error == 0 ? finish_device(grant) : error;
 }
 
-int grant_continue(struct grant *grant)
+int grant_continue_opening(struct grant *grant)
 {
-    int error = do_piece(grant);
+    int error = open_step(grant);
     if (error == 0)
         grant->is_opening = false;
     else if (error != EINPROGRESS)
@@ -301,7 +301,7 @@ void grant_close_sent_fds(struct grant *grant)
 static void close_steering(struct grant *grant)
 {
     const struct programs_of of = programs_of(grant);
-    if (!grant->is_opening && grant->rules <= PROGRAMS_MAX_RULES) {
+    if (!grant->is_opening && grant->rule_count <= PROGRAMS_MAX_RULES) {
         programs_keep(&of, grant->steering, grant->program);
         return;
     }
@@ -310,12 +310,12 @@ static void close_steering(struct grant *grant)
         close(grant->program);
 }
 
-void grant_close(struct grant *grant, bool release)
+void grant_close(struct grant *grant, bool free_memory)
 {
-    if (!grant->is_open)
+    if (!grant->in_use)
         return;
     close_fds(grant);
-    sockets_close(&grant->sockets, release);
+    sockets_close(&grant->sockets, free_memory);
     close_steering(grant);
     if (grant->mac_filter_fd >= 0)
         close(grant->mac_filter_fd);

@@ -20,13 +20,13 @@ struct grant_membership {
  * Everything else belongs to the client alone once its descriptors have been sent.
  */
 struct grant {
-    bool is_open;
+    bool in_use;
     char netdev[IFNAMSIZ];
     uint32_t mode;                  /* enum sv_broker_mode */
     int ifindex;
     uint8_t mac[6];
-    uint32_t rules;
-    uint32_t memberships;
+    uint32_t rule_count;
+    uint32_t membership_count;
     struct grant_membership membership[GRANT_MAX_MEMBERSHIPS];
     struct sv_steering *steering;
     uid_t uid;                      /* user of the client */
@@ -57,15 +57,15 @@ int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t u
  * still has the queue (grant_is_waiting()). On success the caller sends the grant's descriptors and closes them with
  * grant_close_sent_fds().
  */
-int grant_continue(struct grant *grant);
+int grant_continue_opening(struct grant *grant);
 bool grant_is_waiting(const struct grant *grant);
 /*
  * Returns true if adding the rule rewrites the directory of the programs, which waits milliseconds for a grace period.
  */
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule);
 void grant_close_sent_fds(struct grant *grant);
-/* `release`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it. */
-void grant_close(struct grant *grant, bool release);
+/* `free_memory`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it. */
+void grant_close(struct grant *grant, bool free_memory);
 
 /* ---- grant_rules.c ---- */
 

@@ -72,7 +72,7 @@ static int check_shape(const struct grant *grant, const struct policy *policy, c
     if (!names_known_fields(&spec->mask))
         return sv_explain(EACCES, "a rule that names more than MAC address, VLAN, addresses, protocol and ports needs "
                           "ports=any in the policy");
-    if (!sv_steering_has_shape(grant->steering, spec) && sv_steering_count_shapes(grant->steering) >= GRANT_MAX_SHAPES)
+    if (!sv_steering_has_shape(grant->steering, spec) && sv_steering_live_shape_count(grant->steering) >= GRANT_MAX_SHAPES)
         return sv_explain(ENOMEM, "a device has rules of at most %d kinds (priority and fields) without ports=any",
                           GRANT_MAX_SHAPES);
     return 0;
@@ -108,7 +108,7 @@ static void add_membership(struct grant *grant, int type, const uint8_t mac[6])
 {
     if (type < 0)
         return;
-    struct grant_membership *membership = &grant->membership[grant->memberships++];
+    struct grant_membership *membership = &grant->membership[grant->membership_count++];
     membership->type = type;
     memcpy(membership->mac, mac, sizeof membership->mac);
     sv_mac_filter_change(grant->mac_filter_fd, grant->ifindex, type, mac, PACKET_ADD_MEMBERSHIP);
@@ -119,12 +119,12 @@ static void drop_membership(struct grant *grant, const struct sv_rule_spec *spec
 {
     static const uint8_t nobody[6];
     int type = sv_mac_filter_type(spec, nobody);
-    for (uint32_t i = 0; i < grant->memberships; i++) {
+    for (uint32_t i = 0; i < grant->membership_count; i++) {
         struct grant_membership *membership = &grant->membership[i];
         if (membership->type != type || memcmp(membership->mac, spec->value.outer.dst_mac, sizeof membership->mac) != 0)
             continue;
         sv_mac_filter_change(grant->mac_filter_fd, grant->ifindex, type, membership->mac, PACKET_DROP_MEMBERSHIP);
-        *membership = grant->membership[--grant->memberships];
+        *membership = grant->membership[--grant->membership_count];
         return;
     }
 }
@@ -141,7 +141,7 @@ static bool may_make_promiscuous(int filter)
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule)
 {
     const struct sv_rule_spec spec = spec_of(rule);
-    return grant->is_open && !sv_steering_has_shape(grant->steering, &spec);
+    return grant->in_use && !sv_steering_has_shape(grant->steering, &spec);
 }
 
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
@@ -161,15 +161,15 @@ int grant_add_rule(struct grant *grant, const struct policy *policy, const struc
     if (may_make_promiscuous(filter) && !policy_has_any_port(policy, user, &scope))
         return sv_explain(EACCES, "a rule on a foreign MAC address can make '%s' promiscuous, which needs ports=any in "
                           "the policy", grant->netdev);
-    if (grant->rules == GRANT_MAX_RULES)
+    if (grant->rule_count == GRANT_MAX_RULES)
         return sv_explain(ENOMEM, "a device has at most %d rules", GRANT_MAX_RULES);
-    if (filter >= 0 && grant->memberships == GRANT_MAX_MEMBERSHIPS)
+    if (filter >= 0 && grant->membership_count == GRANT_MAX_MEMBERSHIPS)
         return sv_explain(ENOMEM, "a device has at most %d rules on foreign MAC addresses",
                           GRANT_MAX_MEMBERSHIPS);
     error = sv_steering_add(grant->steering, &spec);
     if (error != 0)
         return sv_explain(error, "the rule can't be added: %s", strerror(error));
-    grant->rules++;
+    grant->rule_count++;
     add_membership(grant, filter, spec.value.outer.dst_mac);
     return 0;
 }
@@ -182,7 +182,7 @@ int grant_remove_rule(struct grant *grant, const struct sv_broker_rule *rule)
     const struct sv_rule_spec spec = spec_of(rule);
     if (!sv_steering_remove(grant->steering, &spec))
         return sv_explain(ENOENT, "there is no such rule");
-    grant->rules -= grant->rules > 0;
+    grant->rule_count -= grant->rule_count > 0;
     drop_membership(grant, &spec);
     return 0;
 }

@@ -33,7 +33,7 @@ void journal(const char *format, ...)
     }
     /* A write to a full pipe would block the program. A writable pipe has room for PIPE_BUF bytes, so for the line. */
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
-    if (++lines > JOURNAL_LINES || poll(&output, 1, 0) != 1) {
+    if (++lines > JOURNAL_MAX_LINES_PER_SECOND || poll(&output, 1, 0) != 1) {
         suppressed++;
         return;
     }

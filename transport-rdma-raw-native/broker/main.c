@@ -186,7 +186,7 @@ static bool meets_requirements(void)
                         "CAP_NET_ADMIN CAP_BPF\n", missing);
         return false;
     }
-    if (!sockets_are_confined()) {
+    if (!kernel_confines_sockets()) {
         fprintf(stderr, "rdma-raw-broker: this kernel does not confine AF_XDP sockets to an interface: it needs Linux "
                         "6.5 with CONFIG_XDP_SOCKETS\n");
         return false;
@@ -207,8 +207,8 @@ static bool serve(const struct options *options, struct policy *policy, struct s
         return false;
     }
     journal("serves '%s', policy '%s': %u lines", options->socket != NULL ? options->socket : "systemd's socket",
-            options->policy, policy->lines);
-    server_wake_on(server, files->socket);
+            options->policy, policy->line_count);
+    server_set_wake_fd(server, files->socket);
     while (!stop_requested) {
         bool accepts = server_run_once(server);
         if (reload_requested) {
@@ -271,7 +271,7 @@ int main(int count, char **arguments)
     if (!read_policy(&policy, options.policy))
         return EXIT_FAILURE;
     if (options.check) {
-        printf("%s: %u lines\n", options.policy, policy.lines);
+        printf("%s: %u lines\n", options.policy, policy.line_count);
         return EXIT_SUCCESS;
     }
     return run(&options, &policy);

@@ -13,7 +13,7 @@
 #define SO_PASSRIGHTS 83        /* Linux 6.16 */
 #endif
 
-bool pass_send(int socket, const void *bytes, size_t length, const int *fds, unsigned count, int flags)
+bool send_with_fds(int socket, const void *bytes, size_t length, const int *fds, unsigned count, int flags)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
     struct iovec part = {(void *)(uintptr_t)bytes, length};
@@ -56,7 +56,7 @@ static unsigned collect_descriptors(struct msghdr *header, int *fds, unsigned ma
     return count;
 }
 
-ssize_t pass_receive(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
+ssize_t receive_with_fds(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
                      bool *complete, int flags)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
@@ -72,7 +72,7 @@ ssize_t pass_receive(int socket, void *bytes, size_t capacity, int *fds, unsigne
     return length;
 }
 
-void pass_refuse(int socket)
+void refuse_fds(int socket)
 {
     const int off = 0;
     (void)setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);

@@ -91,12 +91,12 @@ static bool parse_interface(struct parser *parser, struct policy_line *line, con
 
 static bool parse_modes(struct parser *parser, struct policy_line *line, char *list)
 {
-    static const char *const names[SV_BROKER_MODES] = {"generic", "native", "zerocopy"};
+    static const char *const names[SV_BROKER_MODE_COUNT] = {"generic", "native", "zerocopy"};
     for (char *item; (item = next_item(&list, ',')) != NULL;) {
         uint32_t mode = 0;
-        while (mode < SV_BROKER_MODES && strcmp(item, names[mode]) != 0)
+        while (mode < SV_BROKER_MODE_COUNT && strcmp(item, names[mode]) != 0)
             mode++;
-        if (mode == SV_BROKER_MODES)
+        if (mode == SV_BROKER_MODE_COUNT)
             return fail(parser, "'%s' is not a mode: use generic, native or zerocopy", item);
         line->modes |= 1u << mode;
     }
@@ -114,9 +114,9 @@ static bool parse_range(struct parser *parser, struct policy_line *line, char *i
     if ((!tcp && strcmp(protocol, "udp") != 0) || !parse_number(first, UINT16_MAX, &low) ||
         !parse_number(last, UINT16_MAX, &high) || low == 0 || low > high)
         return fail(parser, "ports= is any, or a list such as tcp:80,udp:5000-5999 of ports from 1 to 65535");
-    if (line->ranges == POLICY_MAX_RANGES)
+    if (line->range_count == POLICY_MAX_RANGES)
         return fail(parser, "a line has at most %d ranges of ports: use another one", POLICY_MAX_RANGES);
-    line->range[line->ranges++] = (struct policy_range){tcp ? IPPROTO_TCP : IPPROTO_UDP, (uint16_t)low,
+    line->range[line->range_count++] = (struct policy_range){tcp ? IPPROTO_TCP : IPPROTO_UDP, (uint16_t)low,
                                                         (uint16_t)high};
     return true;
 }
@@ -176,9 +176,9 @@ static bool parse_line(struct parser *parser, char *text)
     text += strspn(text, blanks);
     if (*text == '\0' || *text == '#')
         return true;
-    if (parser->policy->lines == POLICY_MAX_LINES)
+    if (parser->policy->line_count == POLICY_MAX_LINES)
         return fail(parser, "there are more than %d lines", POLICY_MAX_LINES);
-    struct policy_line *line = &parser->policy->line[parser->policy->lines];
+    struct policy_line *line = &parser->policy->line[parser->policy->line_count];
     memset(line, 0, sizeof *line);
     line->devices = POLICY_DEFAULT_DEVICES;
     parser->seen_keys = 0;
@@ -192,7 +192,7 @@ static bool parse_line(struct parser *parser, char *text)
     }
     if ((parser->seen_keys & wanted) != wanted)
         return fail(parser, "one of user= or group=, interface=, modes= and ports= is missing");
-    parser->policy->lines++;
+    parser->policy->line_count++;
     return true;
 }
 
@@ -222,10 +222,10 @@ bool policy_parse(struct policy *policy, const char *text, size_t bytes, policy_
 {
     struct parser parser = {.policy = policy, .lookup = lookup, .error_text = error_text,
                             .error_text_bytes = error_text_bytes};
-    policy->lines = 0;
+    policy->line_count = 0;
     bool good = parse_lines(&parser, text, bytes);
     if (!good)
-        policy->lines = 0;
+        policy->line_count = 0;
     return good;
 }
 
@@ -267,7 +267,7 @@ bool policy_read(struct policy *policy, const char *path, char *error_text, size
     static char text[POLICY_MAX_BYTES + 1];
     struct stat file_stat;
     ssize_t bytes = 0;
-    policy->lines = 0;
+    policy->line_count = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &file_stat) != 0 || !S_ISREG(file_stat.st_mode)) {
         snprintf(error_text, error_text_bytes, "'%s' can't be read: %s", path,
@@ -295,11 +295,11 @@ bool policy_read(struct policy *policy, const char *path, char *error_text, size
 
 bool policy_is_valid(const struct policy *policy)
 {
-    if (policy->lines > POLICY_MAX_LINES)
+    if (policy->line_count > POLICY_MAX_LINES)
         return false;
-    for (uint32_t i = 0; i < policy->lines; i++) {
+    for (uint32_t i = 0; i < policy->line_count; i++) {
         const struct policy_line *line = &policy->line[i];
-        if (line->ranges > POLICY_MAX_RANGES || memchr(line->netdev, '\0', sizeof line->netdev) == NULL)
+        if (line->range_count > POLICY_MAX_RANGES || memchr(line->netdev, '\0', sizeof line->netdev) == NULL)
             return false;
     }
     return true;
@@ -311,7 +311,7 @@ static bool applies_to(const struct policy_line *line, const struct policy_user 
         return false;
     if (!line->is_group)
         return line->id == user->uid;
-    for (uint32_t i = 0; i < user->groups; i++)
+    for (uint32_t i = 0; i < user->group_count; i++)
         if (line->id == user->group[i])
             return true;
     return false;
@@ -321,7 +321,7 @@ uint32_t policy_max_devices(const struct policy *policy, const struct policy_use
                             uint32_t mode)
 {
     uint32_t max_devices = 0;
-    for (uint32_t i = 0; i < policy->lines; i++) {
+    for (uint32_t i = 0; i < policy->line_count; i++) {
         const struct policy_line *line = &policy->line[i];
         if (applies_to(line, user, netdev) && (line->modes & 1u << mode) && line->devices > max_devices)
             max_devices = line->devices;
@@ -331,7 +331,7 @@ uint32_t policy_max_devices(const struct policy *policy, const struct policy_use
 
 bool policy_has_interface(const struct policy *policy, const struct policy_user *user, const char *netdev)
 {
-    for (uint32_t i = 0; i < policy->lines; i++)
+    for (uint32_t i = 0; i < policy->line_count; i++)
         if (applies_to(&policy->line[i], user, netdev))
             return true;
     return false;
@@ -339,7 +339,7 @@ bool policy_has_interface(const struct policy *policy, const struct policy_user 
 
 static bool has_tcp(const struct policy_line *line)
 {
-    for (uint32_t i = 0; i < line->ranges; i++)
+    for (uint32_t i = 0; i < line->range_count; i++)
         if (line->range[i].protocol == IPPROTO_TCP)
             return true;
     return line->any_port;
@@ -347,7 +347,7 @@ static bool has_tcp(const struct policy_line *line)
 
 bool policy_has_tcp_port(const struct policy *policy, const struct policy_user *user)
 {
-    for (uint32_t i = 0; i < policy->lines; i++)
+    for (uint32_t i = 0; i < policy->line_count; i++)
         if (applies_to(&policy->line[i], user, NULL) && has_tcp(&policy->line[i]))
             return true;
     return false;
@@ -361,7 +361,7 @@ static bool covers(const struct policy_line *line, const struct policy_user *use
 bool policy_has_any_port(const struct policy *policy, const struct policy_user *user,
                          const struct policy_scope *scope)
 {
-    for (uint32_t i = 0; i < policy->lines; i++)
+    for (uint32_t i = 0; i < policy->line_count; i++)
         if (policy->line[i].any_port && covers(&policy->line[i], user, scope))
             return true;
     return false;
@@ -369,7 +369,7 @@ bool policy_has_any_port(const struct policy *policy, const struct policy_user *
 
 static bool has_range(const struct policy_line *line, uint8_t protocol, uint16_t port)
 {
-    for (uint32_t i = 0; i < line->ranges; i++)
+    for (uint32_t i = 0; i < line->range_count; i++)
         if (line->range[i].protocol == protocol && port >= line->range[i].first && port <= line->range[i].last)
             return true;
     return line->any_port;
@@ -378,7 +378,7 @@ static bool has_range(const struct policy_line *line, uint8_t protocol, uint16_t
 bool policy_has_port(const struct policy *policy, const struct policy_user *user, const struct policy_scope *scope,
                      uint8_t protocol, uint16_t port)
 {
-    for (uint32_t i = 0; i < policy->lines; i++)
+    for (uint32_t i = 0; i < policy->line_count; i++)
         if (covers(&policy->line[i], user, scope) && has_range(&policy->line[i], protocol, port))
             return true;
     return false;

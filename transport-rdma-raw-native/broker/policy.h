@@ -42,18 +42,18 @@ struct policy_line {
     uint32_t modes;                 /* 1 << enum sv_broker_mode */
     uint32_t devices;               /* maximum open at a time, on all interfaces */
     bool any_port;
-    uint32_t ranges;
+    uint32_t range_count;
     struct policy_range range[POLICY_MAX_RANGES];
 };
 
 struct policy {
-    uint32_t lines;
+    uint32_t line_count;
     struct policy_line line[POLICY_MAX_LINES];
 };
 
 struct policy_user {
     uid_t uid;
-    uint32_t groups;
+    uint32_t group_count;
     gid_t group[POLICY_MAX_GROUPS];
 };
 

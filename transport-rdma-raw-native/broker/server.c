@@ -35,7 +35,7 @@ static int64_t now_millis(void)
 static unsigned clients_of(const struct server *server, uid_t limit_uid)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < server->clients; i++)
+    for (unsigned i = 0; i < server->client_count; i++)
         count += server->client[i].limit_uid == limit_uid && !server->client[i].is_refused;
     return count;
 }
@@ -44,17 +44,17 @@ static unsigned clients_of(const struct server *server, uid_t limit_uid)
 static void close_session(struct client *client, const char *reason)
 {
     server_close_device(client, reason, false);
-    if (client->session < 0)
+    if (client->session_fd < 0)
         return;
-    close(client->session);
-    client->session = -1;
+    close(client->session_fd);
+    client->session_fd = -1;
 }
 
 /* Kills the session, which may be blocked in a system call. */
 static void kill_session(struct client *client)
 {
     close_session(client, "");
-    (void)syscall(SYS_pidfd_send_signal, client->process, SIGKILL, NULL, 0);
+    (void)syscall(SYS_pidfd_send_signal, client->session_pidfd, SIGKILL, NULL, 0);
 }
 
 static void start_session(struct server *server, struct client *client)
@@ -62,24 +62,24 @@ static void start_session(struct server *server, struct client *client)
     const struct session_start start = {.may_filter = policy_has_tcp_port(server->policy, &client->user)};
     if (client->is_refused) {
         server->counters.refused++;
-        journal("a connection is refused: there are %u, and one user may have %d", server->clients - 1,
+        journal("a connection is refused: there are %u, and one user may have %d", server->client_count - 1,
                 SERVER_MAX_CLIENTS_OF_USER);
     } else {
         server->counters.accepted++;
     }
     /* The session is not killed: it may not have reported to the acceptor yet, and would count as failed. */
-    if (client->is_refused || !pass_send(client->session, &start, sizeof start, NULL, 0, MSG_DONTWAIT))
+    if (client->is_refused || !send_with_fds(client->session_fd, &start, sizeof start, NULL, 0, MSG_DONTWAIT))
         close_session(client, "");
 }
 
-static void add_client(struct server *server, const struct session_report *report, const int fds[SESSION_REPORT_FDS])
+static void add_client(struct server *server, const struct session_report *report, const int fds[SESSION_FD_COUNT])
 {
     uid_t limit_uid = server_limit_uid(server, &report->user);
     bool exceeds_user_limit = clients_of(server, limit_uid) >= SERVER_MAX_CLIENTS_OF_USER;
-    struct client *client = &server->client[server->clients++];
+    struct client *client = &server->client[server->client_count++];
     memset(client, 0, sizeof *client);
-    client->session = fds[SESSION_PAIR];
-    client->process = fds[SESSION_PROCESS];
+    client->session_fd = fds[SESSION_FD_SOCKET];
+    client->session_pidfd = fds[SESSION_FD_PROCESS];
     client->pid = report->pid;
     client->user = report->user;
     client->limit_uid = limit_uid;
@@ -99,10 +99,10 @@ static void accept_failed(struct server *server, int error)
 static void receive_report(struct server *server)
 {
     static struct session_report report;
-    int fds[SESSION_REPORT_FDS];
+    int fds[SESSION_FD_COUNT];
     unsigned count;
     bool complete;
-    ssize_t got = pass_receive(server->acceptor.reports, &report, sizeof report, fds, SESSION_REPORT_FDS, &count,
+    ssize_t got = receive_with_fds(server->acceptor.report_fd, &report, sizeof report, fds, SESSION_FD_COUNT, &count,
                                &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -111,7 +111,7 @@ static void receive_report(struct server *server)
         return;
     }
     server->client_allowed = false;
-    if (report.error == 0 && count == SESSION_REPORT_FDS)
+    if (report.error == 0 && count == SESSION_FD_COUNT)
         add_client(server, &report, fds);
     else
         accept_failed(server, report.error);
@@ -120,7 +120,7 @@ static void receive_report(struct server *server)
 /* If all places are taken, connections wait in the listener's queue. */
 static void allow_client(struct server *server)
 {
-    if (!server->client_allowed && server->clients < SERVER_MAX_CLIENTS &&
+    if (!server->client_allowed && server->client_count < SERVER_MAX_CLIENTS &&
         server->now_millis() >= server->accept_paused_until_millis)
         server->client_allowed = acceptor_allow_one(&server->acceptor);
 }
@@ -130,10 +130,10 @@ static void remove_client(struct server *server, unsigned at)
 {
     struct client *client = &server->client[at];
     close_session(client, "the process has closed it or has ended");
-    close(client->process);
-    server->clients--;
-    if (at != server->clients)
-        *client = server->client[server->clients];
+    close(client->session_pidfd);
+    server->client_count--;
+    if (at != server->client_count)
+        *client = server->client[server->client_count];
 }
 
 /* ---- messages of sessions ---- */
@@ -141,20 +141,20 @@ static void remove_client(struct server *server, unsigned at)
 /* Continues to open a device: its next queue, or one that was busy. */
 static void continue_opening(struct server *server, struct client *client)
 {
-    if (!server_continue(server, client))
+    if (!server_continue_opening(server, client))
         close_session(client, "the process has closed it or has ended");
 }
 
 /*
  * Returns true for requests that wait for a grace period of the kernel. Opening a device is slow too, and done in
- * pieces: grant_continue().
+ * pieces: grant_continue_opening().
  */
 static bool is_slow(const struct client *client, const struct session_message *message)
 {
     const struct sv_broker_request *request = &message->request;
     if (message->kind != SESSION_REQUEST)
         return false;
-    return (request->call == SV_BROKER_MAC && client->grant.is_open) ||
+    return (request->call == SV_BROKER_MAC_CHANGED && client->grant.in_use) ||
            (request->call == SV_BROKER_ADD_RULE && grant_rule_is_slow(&client->grant, &request->rule));
 }
 
@@ -162,11 +162,11 @@ static bool is_slow(const struct client *client, const struct session_message *m
 static bool serve(struct server *server, struct client *client)
 {
     struct session_message *message = &client->message;
-    ssize_t got = recv(client->session, message, sizeof *message, MSG_DONTWAIT);
+    ssize_t got = recv(client->session_fd, message, sizeof *message, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     /* A session sends its next message after the answer. */
-    if (got != sizeof *message || message->kind >= SESSION_KINDS || client->has_slow_request ||
+    if (got != sizeof *message || message->kind >= SESSION_KIND_COUNT || client->has_slow_request ||
         client->grant.is_opening)
         return false;
     client->has_slow_request = is_slow(client, message);
@@ -182,7 +182,7 @@ static bool serve(struct server *server, struct client *client)
 
 static bool has_timed_out(const struct client *client, int64_t now)
 {
-    return client->session >= 0 && !client->grant.is_open && !client->has_slow_request && now > client->deadline_millis;
+    return client->session_fd >= 0 && !client->grant.in_use && !client->has_slow_request && now > client->deadline_millis;
 }
 
 /* Closes an idle connection. A client that has used it may connect again. */
@@ -198,7 +198,7 @@ static void disconnect_timed_out(struct server *server, struct client *client)
 
 static bool has_slow_work(const struct client *client)
 {
-    return client->session >= 0 && (client->has_slow_request || client->grant.is_opening);
+    return client->session_fd >= 0 && (client->has_slow_request || client->grant.is_opening);
 }
 
 /*
@@ -209,7 +209,7 @@ static struct client *next_slow_client(struct server *server)
 {
     struct client *next = NULL;
     uint64_t oldest_request = 0;
-    for (unsigned i = 0; i < server->clients; i++) {
+    for (unsigned i = 0; i < server->client_count; i++) {
         struct client *client = &server->client[i];
         if (!has_slow_work(client) || grant_is_waiting(&client->grant))
             continue;
@@ -244,8 +244,8 @@ static void run_slow_requests(struct server *server)
 /* Each turn retries the queues that were busy. */
 static void retry_busy_queues(struct server *server)
 {
-    for (unsigned i = 0; i < server->clients; i++)
-        if (server->client[i].session >= 0 && grant_is_waiting(&server->client[i].grant))
+    for (unsigned i = 0; i < server->client_count; i++)
+        if (server->client[i].session_fd >= 0 && grant_is_waiting(&server->client[i].grant))
             continue_opening(server, &server->client[i]);
 }
 
@@ -253,7 +253,7 @@ static void serve_client(struct server *server, unsigned at, bool has_message, b
 {
     struct client *client = &server->client[at];
     /* Handles the message of a session before its end. */
-    if (has_message && client->session >= 0 && !serve(server, client))
+    if (has_message && client->session_fd >= 0 && !serve(server, client))
         close_session(client, "the process has closed it or has ended");
     if (has_ended)
         remove_client(server, at);
@@ -264,9 +264,9 @@ static void serve_client(struct server *server, unsigned at, bool has_message, b
 static int poll_timeout_millis(const struct server *server)
 {
     int millis = TURN_MILLIS;
-    for (unsigned i = 0; i < server->clients; i++) {
+    for (unsigned i = 0; i < server->client_count; i++) {
         const struct client *client = &server->client[i];
-        if (client->session >= 0 && grant_is_waiting(&client->grant))
+        if (client->session_fd >= 0 && grant_is_waiting(&client->grant))
             millis = BUSY_TURN_MILLIS;
         else if (has_slow_work(client))
             return 0;
@@ -278,13 +278,13 @@ bool server_run_once(struct server *server)
 {
     enum { REPORTS, WAKE, FIRST_CLIENT, OF_CLIENT = 2 };
     struct pollfd pollfds[FIRST_CLIENT + OF_CLIENT * SERVER_MAX_CLIENTS];
-    unsigned clients = server->clients;
+    unsigned clients = server->client_count;
     allow_client(server);
-    pollfds[REPORTS] = (struct pollfd){.fd = server->acceptor.reports, .events = POLLIN};
+    pollfds[REPORTS] = (struct pollfd){.fd = server->acceptor.report_fd, .events = POLLIN};
     pollfds[WAKE] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
     for (unsigned i = 0; i < clients; i++) {
-        pollfds[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session, .events = POLLIN};
-        pollfds[FIRST_CLIENT + OF_CLIENT * i + 1] = (struct pollfd){.fd = server->client[i].process, .events = POLLIN};
+        pollfds[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session_fd, .events = POLLIN};
+        pollfds[FIRST_CLIENT + OF_CLIENT * i + 1] = (struct pollfd){.fd = server->client[i].session_pidfd, .events = POLLIN};
     }
     if (poll(pollfds, FIRST_CLIENT + OF_CLIENT * clients, poll_timeout_millis(server)) < 0)
         return !server->acceptor_has_ended;
@@ -306,14 +306,14 @@ bool server_run_once(struct server *server)
 struct server *server_create(int listener, const struct policy *policy, bool confined)
 {
     struct server *server = calloc(1, sizeof *server);
-    socklen_t size = sizeof server->namespace;
+    socklen_t size = sizeof server->netns_cookie;
     if (server == NULL)
         return NULL;
     server->policy = policy;
     server->now_millis = now_millis;
     server->wake_fd = -1;
-    if (getsockopt(listener, SOL_SOCKET, SO_NETNS_COOKIE, &server->namespace, &size) != 0)
-        server->namespace = 0;
+    if (getsockopt(listener, SOL_SOCKET, SO_NETNS_COOKIE, &server->netns_cookie, &size) != 0)
+        server->netns_cookie = 0;
     if (acceptor_start(&server->acceptor, listener, confined))
         return server;
     free(server);
@@ -325,7 +325,7 @@ void server_set_clock(struct server *server, int64_t (*clock)(void))
     server->now_millis = clock;
 }
 
-void server_wake_on(struct server *server, int fd)
+void server_set_wake_fd(struct server *server, int fd)
 {
     server->wake_fd = fd;
 }
@@ -335,24 +335,24 @@ const struct server_counters *server_counters(const struct server *server)
     return &server->counters;
 }
 
-unsigned server_clients(const struct server *server)
+unsigned server_client_count(const struct server *server)
 {
-    return server->clients;
+    return server->client_count;
 }
 
-unsigned server_devices(const struct server *server)
+unsigned server_device_count(const struct server *server)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < server->clients; i++)
-        count += server->client[i].grant.is_open;
+    for (unsigned i = 0; i < server->client_count; i++)
+        count += server->client[i].grant.in_use;
     return count;
 }
 
 void server_destroy(struct server *server)
 {
-    for (unsigned i = 0; i < server->clients; i++) {
+    for (unsigned i = 0; i < server->client_count; i++) {
         close_session(&server->client[i], "the broker ends");
-        close(server->client[i].process);
+        close(server->client[i].session_pidfd);
     }
     acceptor_end(&server->acceptor);
     programs_close_all();

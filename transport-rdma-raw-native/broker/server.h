@@ -14,9 +14,9 @@ enum {
     SERVER_MAX_CLIENTS = 128,
     SERVER_MAX_CLIENTS_OF_USER = 32,
     SERVER_IDLE_MILLIS = 5000, /* a client without a device is disconnected after this time without a request */
-    SERVER_SOLICITATIONS = 512,             /* per user and second */
-    SERVER_OPENS = 8,                       /* devices opened per user and second */
-    SERVER_LINES = 5,                       /* log lines about refusals per user and second */
+    SERVER_MAX_SOLICITATIONS_PER_SECOND = 512,             /* per user and second */
+    SERVER_MAX_OPENS_PER_SECOND = 8,                       /* devices opened per user and second */
+    SERVER_MAX_LOG_LINES_PER_SECOND = 5,                       /* log lines about refusals per user and second */
 };
 
 struct server;
@@ -41,13 +41,13 @@ struct server *server_create(int listener, const struct policy *policy, bool con
 /* For tests: replaces CLOCK_MONOTONIC. */
 void server_set_clock(struct server *server, int64_t (*now_millis)(void));
 /* A turn also ends when this descriptor is readable. */
-void server_wake_on(struct server *server, int fd);
+void server_set_wake_fd(struct server *server, int fd);
 /* Waits for events and handles them, for at most about a second. Returns false if no more clients can connect. */
 bool server_run_once(struct server *server);
 const struct server_counters *server_counters(const struct server *server);
 /* Return the number of clients with a running process, and of clients with a device. */
-unsigned server_clients(const struct server *server);
-unsigned server_devices(const struct server *server);
+unsigned server_client_count(const struct server *server);
+unsigned server_device_count(const struct server *server);
 void server_destroy(struct server *server);
 
 #endif

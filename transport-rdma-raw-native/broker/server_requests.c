@@ -41,7 +41,7 @@ struct usage *server_usage_of(struct server *server, const struct client *client
         struct usage *usage = &server->usage[i];
         if (usage->uid == uid && usage->in_use) {
             if (usage->second != second)
-                usage->solicitations = usage->opens = usage->lines = 0;
+                usage->solicitations = usage->opens = usage->log_lines = 0;
             usage->second = second;
             return usage;
         }
@@ -55,12 +55,12 @@ struct usage *server_usage_of(struct server *server, const struct client *client
     return least;
 }
 
-void server_close_device(struct client *client, const char *reason, bool release)
+void server_close_device(struct client *client, const char *reason, bool free_memory)
 {
-    if (client->grant.is_open)
+    if (client->grant.in_use)
         journal("user %u, process %d: '%s' is closed (%s)", client->user.uid, client->pid, client->grant.netdev,
                 reason);
-    grant_close(&client->grant, release);
+    grant_close(&client->grant, free_memory);
 }
 
 /* ---- requests ---- */
@@ -68,13 +68,13 @@ void server_close_device(struct client *client, const char *reason, bool release
 static unsigned devices_of(const struct server *server, uid_t uid)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < server->clients; i++)
-        count += server->client[i].grant.is_open && server->client[i].user.uid == uid;
+    for (unsigned i = 0; i < server->client_count; i++)
+        count += server->client[i].grant.in_use && server->client[i].user.uid == uid;
     return count;
 }
 
 /* Returns true for a valid name, which may then appear in the log. */
-static bool is_name(const char netdev[IFNAMSIZ])
+static bool is_valid_netdev(const char netdev[IFNAMSIZ])
 {
     size_t length = strnlen(netdev, IFNAMSIZ);
     for (size_t i = 0; i < length; i++)
@@ -85,7 +85,7 @@ static bool is_name(const char netdev[IFNAMSIZ])
 
 static bool is_being_opened(const struct server *server, const char *netdev)
 {
-    for (unsigned i = 0; i < server->clients; i++)
+    for (unsigned i = 0; i < server->client_count; i++)
         if (server->client[i].grant.is_opening && strcmp(server->client[i].grant.netdev, netdev) == 0)
             return true;
     return false;
@@ -93,12 +93,12 @@ static bool is_being_opened(const struct server *server, const char *netdev)
 
 static int open_device(struct server *server, struct client *client, const struct sv_broker_open *wanted)
 {
-    static const char *const modes[SV_BROKER_MODES] = {"generic", "native", "zerocopy"};
+    static const char *const modes[SV_BROKER_MODE_COUNT] = {"generic", "native", "zerocopy"};
     const struct policy_user *user = &client->user;
-    if (client->grant.is_open)
+    if (client->grant.in_use)
         return sv_explain(EISCONN, "this connection has '%s' open already: each device needs its own connection",
                           client->grant.netdev);
-    if (!is_name(wanted->netdev) || wanted->mode >= SV_BROKER_MODES)
+    if (!is_valid_netdev(wanted->netdev) || wanted->mode >= SV_BROKER_MODE_COUNT)
         return sv_explain(EINVAL, "the request names an invalid interface or mode");
     uint32_t max_devices = policy_max_devices(server->policy, user, wanted->netdev, wanted->mode);
     if (max_devices == 0)
@@ -107,8 +107,8 @@ static int open_device(struct server *server, struct client *client, const struc
     if (devices_of(server, user->uid) >= max_devices)
         return sv_explain(EACCES, "user %u has %u devices open, as many as the policy grants", user->uid, max_devices);
     struct usage *usage = server_usage_of(server, client);
-    if (usage->opens >= SERVER_OPENS)
-        return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid, SERVER_OPENS);
+    if (usage->opens >= SERVER_MAX_OPENS_PER_SECOND)
+        return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid, SERVER_MAX_OPENS_PER_SECOND);
     if (is_being_opened(server, wanted->netdev))
         return sv_explain(EBUSY, "'%s' is being opened for another process", wanted->netdev);
     int error = grant_open(&client->grant, wanted, user->uid);
@@ -120,10 +120,10 @@ static int solicit_in_bounds(struct server *server, const struct client *client,
                              const struct sv_broker_solicit *wanted)
 {
     struct usage *usage = server_usage_of(server, client);
-    if (usage->solicitations >= SERVER_SOLICITATIONS)
-        return sv_explain(EAGAIN, "more than %d next hops in a second", SERVER_SOLICITATIONS);
+    if (usage->solicitations >= SERVER_MAX_SOLICITATIONS_PER_SECOND)
+        return sv_explain(EAGAIN, "more than %d next hops in a second", SERVER_MAX_SOLICITATIONS_PER_SECOND);
     usage->solicitations++;
-    return solicit(server->policy, &client->user, wanted, &usage->neighbors, server->now_millis());
+    return neighbor_solicit(server->policy, &client->user, wanted, &usage->neighbors, server->now_millis());
 }
 
 static int handle(struct server *server, struct client *client, const struct sv_broker_request *request)
@@ -132,20 +132,20 @@ static int handle(struct server *server, struct client *client, const struct sv_
         return open_device(server, client, &request->open);
     if (request->call == SV_BROKER_SOLICIT)
         return solicit_in_bounds(server, client, &request->solicit);
-    if (!client->grant.is_open)
+    if (!client->grant.in_use)
         return sv_explain(ENOTCONN, "this connection has no device open");
     if (request->call == SV_BROKER_ADD_RULE)
         return grant_add_rule(&client->grant, server->policy, &client->user, &request->rule);
     if (request->call == SV_BROKER_REMOVE_RULE)
         return grant_remove_rule(&client->grant, &request->rule);
-    if (request->call == SV_BROKER_MAC)
+    if (request->call == SV_BROKER_MAC_CHANGED)
         return grant_mac_changed(&client->grant);
     return sv_explain(EPROTO, "the broker does not know this request");
 }
 
 /* ---- messages of sessions ---- */
 
-static int port_error(const struct server *server, const struct client *client, uint32_t port)
+static int check_tcp_port(const struct server *server, const struct client *client, uint32_t port)
 {
     static const struct policy_scope any_scope = {.netdev = NULL, .modes = POLICY_ANY_MODE};
     if (port > 0 && port <= UINT16_MAX &&
@@ -154,13 +154,13 @@ static int port_error(const struct server *server, const struct client *client, 
     return sv_explain(EACCES, "the policy does not grant user %u TCP port %u", client->user.uid, port);
 }
 
-static int outcome(struct session_message *message)
+static int result_of(struct session_message *message)
 {
     message->text[sizeof message->text - 1] = '\0';
     return message->error == 0 ? 0 : sv_explain(message->error, "%s", message->text);
 }
 
-static int malformed(const struct session_message *message)
+static int explain_malformed(const struct session_message *message)
 {
     if (message->version == SV_BROKER_VERSION)
         return sv_explain(EPROTO, "the message is not a valid request of version %d", SV_BROKER_VERSION);
@@ -173,15 +173,15 @@ static int answer_to(struct server *server, struct client *client, struct sessio
     switch (message->kind) {
     case SESSION_REQUEST:
         return handle(server, client, &message->request);
-    case SESSION_PORT:
-        return port_error(server, client, message->port);
-    case SESSION_OUTCOME:
-        return outcome(message);
+    case SESSION_CHECK_PORT:
+        return check_tcp_port(server, client, message->port);
+    case SESSION_RESULT:
+        return result_of(message);
     case SESSION_CLOSED:
         server_close_device(client, "the process has closed it or has ended", true);
         return 0;
     default:
-        return malformed(message);
+        return explain_malformed(message);
     }
 }
 
@@ -189,20 +189,20 @@ static int answer_to(struct server *server, struct client *client, struct sessio
 static void log_refusal(struct server *server, const struct client *client)
 {
     struct usage *usage = server_usage_of(server, client);
-    if (usage->lines >= SERVER_LINES) {
-        usage->suppressed_lines++;
+    if (usage->log_lines >= SERVER_MAX_LOG_LINES_PER_SECOND) {
+        usage->suppressed_log_lines++;
         return;
     }
-    usage->lines++;
-    if (usage->suppressed_lines > 0)
+    usage->log_lines++;
+    if (usage->suppressed_log_lines > 0)
         journal("user %u, process %d: refused: %s (and %u times before)", client->user.uid, client->pid,
-                sv_explanation(), usage->suppressed_lines);
+                sv_explanation(), usage->suppressed_log_lines);
     else
         journal("user %u, process %d: refused: %s", client->user.uid, client->pid, sv_explanation());
-    usage->suppressed_lines = 0;
+    usage->suppressed_log_lines = 0;
 }
 
-static void count(struct server *server, const struct client *client, int error)
+static void count_result(struct server *server, const struct client *client, int error)
 {
     server->counters.denied += error == EACCES;
     server->counters.bad_messages += error == EPROTO || error == EINVAL;
@@ -217,16 +217,16 @@ static bool reply_to(struct server *server, struct client *client, int error)
     struct grant *grant = &client->grant;
     memset(&reply, 0, sizeof reply);
     reply.version = SV_BROKER_VERSION;
-    reply.namespace = server->namespace;
+    reply.netns_cookie = server->netns_cookie;
     reply.error = error;
     reply.ifindex = (uint32_t)grant->ifindex;
-    count(server, client, error);
+    count_result(server, client, error);
     if (error != 0)
         strncpy(reply.text, sv_explanation(), sizeof reply.text - 1);
     bool opens = grant->fd_count > 0;
     if (opens)
         reply.layout = grant->sockets.layout;
-    bool sent = pass_send(client->session, &reply, sizeof reply, grant->fds, grant->fd_count, MSG_DONTWAIT);
+    bool sent = send_with_fds(client->session_fd, &reply, sizeof reply, grant->fds, grant->fd_count, MSG_DONTWAIT);
     if (opens) {
         grant_close_sent_fds(grant);
         if (sent)
@@ -253,14 +253,14 @@ static bool finish(struct server *server, struct client *client, int error)
 
 bool server_answer(struct server *server, struct client *client, struct session_message *message)
 {
-    server->counters.requests += message->kind != SESSION_PORT && message->kind != SESSION_CLOSED;
+    server->counters.requests += message->kind != SESSION_CHECK_PORT && message->kind != SESSION_CLOSED;
     client->has_sent_request |= message->kind != SESSION_MALFORMED && message->kind != SESSION_CLOSED;
     forget_explanation();
     return finish(server, client, answer_to(server, client, message));
 }
 
-bool server_continue(struct server *server, struct client *client)
+bool server_continue_opening(struct server *server, struct client *client)
 {
     forget_explanation();
-    return finish(server, client, grant_continue(&client->grant));
+    return finish(server, client, grant_continue_opening(&client->grant));
 }

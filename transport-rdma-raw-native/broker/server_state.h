@@ -9,8 +9,8 @@
 #include "session.h"
 
 struct client {
-    int session;                    /* socket to its session; -1: the session is ending */
-    int process;                    /* pidfd, readable when the session has ended */
+    int session_fd;                    /* socket to its session; -1: the session is ending */
+    int session_pidfd;                    /* pidfd, readable when the session has ended */
     pid_t pid;                      /* the client's own, for the log */
     struct policy_user user;
     uid_t limit_uid;                /* uid for the limits */
@@ -29,8 +29,8 @@ struct usage {
     int64_t second;
     unsigned solicitations;
     unsigned opens;
-    unsigned lines;                 /* log lines */
-    unsigned suppressed_lines;      /* omitted log lines */
+    unsigned log_lines;                 /* log lines */
+    unsigned suppressed_log_lines;      /* omitted log lines */
     uint64_t last_slow_request;     /* number of the user's last slow request */
     struct neighbor_budget neighbors;
 };
@@ -42,12 +42,12 @@ struct server {
     int wake_fd;                        /* descriptor that ends a turn, or -1 */
     int64_t (*now_millis)(void);
     int64_t accept_paused_until_millis; /* connections wait, because descriptors or processes ran out */
-    uint64_t namespace;
+    uint64_t netns_cookie;
     const struct policy *policy;
     struct server_counters counters;
     uint64_t slow_requests;
     struct usage usage[SERVER_MAX_CLIENTS];
-    unsigned clients;
+    unsigned client_count;
     struct client client[SERVER_MAX_CLIENTS];
 };
 
@@ -60,8 +60,8 @@ struct usage *server_usage_of(struct server *server, const struct client *client
 /* Answers a message of a session. Returns false if the session is to end. */
 bool server_answer(struct server *server, struct client *client, struct session_message *message);
 /* Does the next piece of opening a device. Answers the request if that was the last. Returns as server_answer(). */
-bool server_continue(struct server *server, struct client *client);
-/* Closes the client's device, if it has one. `release`: frees the memory of its queues too. */
-void server_close_device(struct client *client, const char *reason, bool release);
+bool server_continue_opening(struct server *server, struct client *client);
+/* Closes the client's device, if it has one. `free_memory`: frees the memory of its queues too. */
+void server_close_device(struct client *client, const char *reason, bool free_memory);
 
 #endif

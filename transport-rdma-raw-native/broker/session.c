@@ -20,8 +20,8 @@
 enum { DELIVERY_MILLIS = 5000, READ_AGAIN_MILLIS = 10 };
 
 struct session {
-    int connection;
-    int broker;
+    int client_fd;
+    int broker_fd;
     union {
         struct sv_broker_request request;
         uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 1];       /* one more byte shows that a message is too long */
@@ -52,7 +52,7 @@ static int64_t now_millis(void)
 static void notify_broker(struct session *session, enum session_kind kind)
 {
     session->message.kind = kind;
-    if (!pass_send(session->broker, &session->message, sizeof session->message, NULL, 0, 0))
+    if (!send_with_fds(session->broker_fd, &session->message, sizeof session->message, NULL, 0, 0))
         end();
 }
 
@@ -62,7 +62,7 @@ static void query_broker(struct session *session, enum session_kind kind)
     notify_broker(session, kind);
     ssize_t got;
     do
-        got = pass_receive(session->broker, &session->reply, sizeof session->reply, session->fds, SV_BROKER_MAX_FDS,
+        got = receive_with_fds(session->broker_fd, &session->reply, sizeof session->reply, session->fds, SV_BROKER_MAX_FDS,
                            &session->fd_count, &complete, 0);
     while (got < 0 && errno == EINTR);
     if (got != sizeof session->reply || !complete)
@@ -77,21 +77,21 @@ static void send_result(struct session *session, int error)
     memset(session->message.text, 0, sizeof session->message.text);
     if (error != 0)
         strncpy(session->message.text, sv_explanation(), sizeof session->message.text - 1);
-    query_broker(session, SESSION_OUTCOME);
+    query_broker(session, SESSION_RESULT);
 }
 
 static int check_filter(const struct session *session)
 {
     size_t code_bytes = session->in_bytes - sizeof session->in.request;
-    uint32_t instructions = session->in.request.filter.instructions;
-    if (session->passed_fd >= 0 && instructions > 0 && code_bytes % sizeof(struct sock_filter) == 0 &&
-        code_bytes / sizeof(struct sock_filter) == instructions)
+    uint32_t instruction_count = session->in.request.filter.instruction_count;
+    if (session->passed_fd >= 0 && instruction_count > 0 && code_bytes % sizeof(struct sock_filter) == 0 &&
+        code_bytes / sizeof(struct sock_filter) == instruction_count)
         return 0;
     return sv_explain(EINVAL, "a filter request needs a socket and all instructions");
 }
 
 /* Attaches a filter to the client's socket if the broker confirms that the port is granted. */
-static void filter(struct session *session)
+static void handle_filter(struct session *session)
 {
     int error = check_filter(session);
     if (error != 0) {
@@ -104,11 +104,11 @@ static void filter(struct session *session)
         return;
     }
     session->message.port = port;
-    query_broker(session, SESSION_PORT);
+    query_broker(session, SESSION_CHECK_PORT);
     if (session->reply.error != 0)
         return;
     const void *code = session->in.bytes + sizeof session->in.request;
-    send_result(session, socket_filter_attach(session->passed_fd, port, code, session->in.request.filter.instructions));
+    send_result(session, socket_filter_attach(session->passed_fd, port, code, session->in.request.filter.instruction_count));
 }
 
 static void forward(struct session *session)
@@ -116,7 +116,7 @@ static void forward(struct session *session)
     session->message.request = session->in.request;
     query_broker(session, SESSION_REQUEST);
     if (session->in.request.call == SV_BROKER_OPEN && session->reply.error == 0)
-        pass_refuse(session->connection);
+        refuse_fds(session->client_fd);
 }
 
 static void handle(struct session *session, bool is_valid)
@@ -125,9 +125,9 @@ static void handle(struct session *session, bool is_valid)
     bool plain = session->in_bytes == sizeof session->in.request && session->passed_fd < 0;
     if (!is_valid)
         query_broker(session, SESSION_MALFORMED);
-    else if (call == SV_BROKER_FILTER)
-        filter(session);
-    else if (call >= SV_BROKER_CALLS || !plain)
+    else if (call == SV_BROKER_ATTACH_FILTER)
+        handle_filter(session);
+    else if (call >= SV_BROKER_CALL_COUNT || !plain)
         send_result(session, sv_explain(EPROTO, "the broker does not know this request"));
     else
         forward(session);
@@ -142,10 +142,10 @@ static void handle(struct session *session, bool is_valid)
 static void send_reply(struct session *session)
 {
     uint32_t version = session->message.version;
-    size_t bytes = version == SV_BROKER_VERSION ? sizeof session->reply : SV_BROKER_OLD_REPLY_BYTES;
+    size_t bytes = version == SV_BROKER_VERSION ? sizeof session->reply : SV_BROKER_COMMON_REPLY_BYTES;
     session->reply.version = version;
     session->reply.sequence = session->in.request.sequence;
-    bool sent = pass_send(session->connection, &session->reply, bytes, session->fds, session->fd_count, MSG_DONTWAIT);
+    bool sent = send_with_fds(session->client_fd, &session->reply, bytes, session->fds, session->fd_count, MSG_DONTWAIT);
     for (unsigned i = 0; i < session->fd_count; i++)
         close(session->fds[i]);
     session->fd_count = 0;
@@ -159,17 +159,17 @@ static void send_reply(struct session *session)
  * Returns true if the client has read everything. The kernel counts sent bytes until the other end reads them or is
  * closed.
  */
-static bool is_read(const struct session *session)
+static bool client_has_read_all(const struct session *session)
 {
     int bytes = 0;
-    return ioctl(session->connection, SIOCOUTQ, &bytes) != 0 || bytes == 0;
+    return ioctl(session->client_fd, SIOCOUTQ, &bytes) != 0 || bytes == 0;
 }
 
 /* Returns false if the client has not read everything by then. */
 static bool wait_until_read(const struct session *session, int64_t deadline_millis)
 {
-    struct pollfd broker = {.fd = session->broker, .events = POLLIN};
-    while (!is_read(session)) {
+    struct pollfd broker = {.fd = session->broker_fd, .events = POLLIN};
+    while (!client_has_read_all(session)) {
         if (now_millis() >= deadline_millis)
             return false;
         if (poll(&broker, 1, READ_AGAIN_MILLIS) > 0)
@@ -187,7 +187,7 @@ static void await_delivery(struct session *session)
 {
     if (wait_until_read(session, now_millis() + DELIVERY_MILLIS))
         return;
-    (void)shutdown(session->connection, SHUT_RDWR);
+    (void)shutdown(session->client_fd, SHUT_RDWR);
     (void)wait_until_read(session, INT64_MAX);
     query_broker(session, SESSION_CLOSED);
     end();
@@ -197,7 +197,7 @@ static void serve(struct session *session)
 {
     unsigned passed = 0;
     bool complete;
-    ssize_t got = pass_receive(session->connection, &session->in, sizeof session->in, &session->passed_fd, 1, &passed,
+    ssize_t got = receive_with_fds(session->client_fd, &session->in, sizeof session->in, &session->passed_fd, 1, &passed,
                                &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -241,68 +241,68 @@ static void read_user(int connection, struct session_report *report)
     report->pid = peer.pid;
     user->uid = peer.uid;
     user->group[0] = peer.gid;
-    user->groups = 1 + bytes / sizeof user->group[0];
+    user->group_count = 1 + bytes / sizeof user->group[0];
 }
 
-static void report_to_broker(struct session *session, int reports)
+static void report_to_broker(struct session *session, int report_fd)
 {
     static struct session_report report;
-    int pair[2], fds[SESSION_REPORT_FDS];
-    fds[SESSION_PROCESS] = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    if (fds[SESSION_PROCESS] < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    int pair[2], fds[SESSION_FD_COUNT];
+    fds[SESSION_FD_PROCESS] = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (fds[SESSION_FD_PROCESS] < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         end();
-    session->broker = pair[0];
-    fds[SESSION_PAIR] = pair[1];
-    pass_refuse(pair[1]);
-    read_user(session->connection, &report);
-    if (!pass_send(reports, &report, sizeof report, fds, SESSION_REPORT_FDS, 0))
+    session->broker_fd = pair[0];
+    fds[SESSION_FD_SOCKET] = pair[1];
+    refuse_fds(pair[1]);
+    read_user(session->client_fd, &report);
+    if (!send_with_fds(report_fd, &report, sizeof report, fds, SESSION_FD_COUNT, 0))
         end();
     close(pair[1]);
-    close(fds[SESSION_PROCESS]);
+    close(fds[SESSION_FD_PROCESS]);
 }
 
 /* Reads nothing from the client before the broker allows it. */
 static void wait_for_start(struct session *session)
 {
     struct session_start start;
-    if (recv(session->broker, &start, sizeof start, 0) != sizeof start)
+    if (recv(session->broker_fd, &start, sizeof start, 0) != sizeof start)
         end();
     if (!start.may_filter) {
-        pass_refuse(session->connection);
+        refuse_fds(session->client_fd);
         drop_all_privileges();
     }
 }
 
-static void accept_client(struct session *session, int listener, int reports)
+static void accept_client(struct session *session, int listener, int report_fd)
 {
     static struct session_report none;
-    session->connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (session->connection >= 0) {
-        report_to_broker(session, reports);
+    session->client_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (session->client_fd >= 0) {
+        report_to_broker(session, report_fd);
         return;
     }
     none.error = errno;
-    (void)pass_send(reports, &none, sizeof none, NULL, 0, 0);
+    (void)send_with_fds(report_fd, &none, sizeof none, NULL, 0, 0);
 }
 
-void session_run(int listener, int reports, int done_pipe, bool confined)
+void session_run(int listener, int report_fd, int done_fd, bool confined)
 {
     static struct session session;
     session.passed_fd = -1;
     die_with_parent();
-    accept_client(&session, listener, reports);
-    (void)!write(done_pipe, "", 1);
-    if (session.connection < 0)
+    accept_client(&session, listener, report_fd);
+    (void)!write(done_fd, "", 1);
+    if (session.client_fd < 0)
         end();
     close(listener);
-    close(reports);
-    close(done_pipe);
+    close(report_fd);
+    close(done_fd);
     wait_for_start(&session);
     if (confined && !confine_session())
         end();
     for (;;) {
-        struct pollfd pollfds[2] = {{.fd = session.connection, .events = POLLIN},
-                                    {.fd = session.broker, .events = POLLIN}};
+        struct pollfd pollfds[2] = {{.fd = session.client_fd, .events = POLLIN},
+                                    {.fd = session.broker_fd, .events = POLLIN}};
         if (poll(pollfds, 2, -1) < 0)
             continue;
         /* The broker sends nothing unasked, so it has ended. */

@@ -21,11 +21,11 @@
 enum session_kind {
     SESSION_REQUEST,        /* a request from the client */
     SESSION_MALFORMED,      /* an invalid message; the session ends after the answer */
-    SESSION_PORT,           /* asks whether the client may filter sockets of this TCP port */
-    SESSION_OUTCOME,        /* reports the result of the session's own work, with the error and its text */
+    SESSION_CHECK_PORT,           /* asks whether the client may filter sockets of this TCP port */
+    SESSION_RESULT,        /* reports the result of the session's own work, with the error and its text */
     SESSION_CLOSED,         /* the client has closed the connection; the answer follows after the device is closed */
     SESSION_UNRESPONSIVE,   /* the client does not read its answers; not answered */
-    SESSION_KINDS
+    SESSION_KIND_COUNT
 };
 
 struct session_message {
@@ -51,20 +51,20 @@ struct session_report {
 
 enum {
     /* Descriptors of a report: the broker's end of the pair, and the session itself (pidfd_open(2)). */
-    SESSION_PAIR,
-    SESSION_PROCESS,
-    SESSION_REPORT_FDS,
+    SESSION_FD_SOCKET,
+    SESSION_FD_PROCESS,
+    SESSION_FD_COUNT,
 };
 
 enum { SESSION_MAX_MESSAGE_BYTES = sizeof(struct sv_broker_request) + SV_BROKER_MAX_INSTRUCTIONS * 8 };
 
 /*
- * Accepts a connection from the listener if there is one, sends a struct session_report through `reports`, and then
- * writes a byte to `done_pipe`, for which the acceptor waits before it forks another session. Serves the client until
+ * Accepts a connection from the listener if there is one, sends a struct session_report through `report_fd`, and then
+ * writes a byte to `done_fd`, for which the acceptor waits before it forks another session. Serves the client until
  * the connection ends, the client misbehaves or the broker has ended. If `confined` is set, the session serves under
  * its own filter (confinement.h).
  */
-void session_run(int listener, int reports, int done_pipe, bool confined) __attribute__((noreturn));
+void session_run(int listener, int report_fd, int done_fd, bool confined) __attribute__((noreturn));
 
 /* ---- acceptor.c ---- */
 
@@ -78,7 +78,7 @@ void session_run(int listener, int reports, int done_pipe, bool confined) __attr
  */
 struct acceptor {
     pid_t pid;
-    int reports;            /* SOCK_SEQPACKET */
+    int report_fd;            /* SOCK_SEQPACKET */
 };
 
 bool acceptor_start(struct acceptor *acceptor, int listener, bool confined);
@@ -92,17 +92,17 @@ void acceptor_end(struct acceptor *acceptor);
 /* Sends and receives messages with descriptors: sendmsg(2) and recvmsg(2) of SOCK_SEQPACKET. */
 
 /* Returns true if the whole message was sent. The caller keeps its descriptors. */
-bool pass_send(int socket, const void *bytes, size_t length, const int *fds, unsigned count, int flags);
+bool send_with_fds(int socket, const void *bytes, size_t length, const int *fds, unsigned count, int flags);
 
 /*
  * Returns the length, 0 at the end of the connection, or -1 with errno. The caller owns the received descriptors, at
  * most `max_fds`. `complete` is set if neither bytes nor descriptors were cut off.
  */
-ssize_t pass_receive(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
+ssize_t receive_with_fds(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
                      bool *complete, int flags);
 
 /* Refuses descriptors at this end from now on (Linux 6.16). Older kernels do not know the option. */
-void pass_refuse(int socket);
+void refuse_fds(int socket);
 
 /* ---- socket_filter.c ---- */
 
@@ -118,6 +118,6 @@ uint16_t socket_filter_port(int socket);
  * Attaches a filter to the socket. The program may accept a packet whole or drop it, nothing in between. Returns 0 or
  * an errno with sv_explain().
  */
-int socket_filter_attach(int socket, uint16_t port, const struct sock_filter *code, uint32_t instructions);
+int socket_filter_attach(int socket, uint16_t port, const struct sock_filter *code, uint32_t instruction_count);
 
 #endif

@@ -15,9 +15,9 @@
  * Returns false if the program may return a length other than 0 (drop) and UINT32_MAX (accept), which would truncate
  * packets.
  */
-static bool never_truncates(const struct sock_filter *code, uint32_t instructions)
+static bool never_truncates(const struct sock_filter *code, uint32_t instruction_count)
 {
-    for (uint32_t i = 0; i < instructions; i++)
+    for (uint32_t i = 0; i < instruction_count; i++)
         if (BPF_CLASS(code[i].code) == BPF_RET &&
             (code[i].code != (BPF_RET | BPF_K) || (code[i].k != 0 && code[i].k != UINT32_MAX)))
             return false;
@@ -47,11 +47,11 @@ uint16_t socket_filter_port(int socket)
     return ntohs(domain == AF_INET ? local.ipv4.sin_port : local.ipv6.sin6_port);
 }
 
-int socket_filter_attach(int socket, uint16_t port, const struct sock_filter *code, uint32_t instructions)
+int socket_filter_attach(int socket, uint16_t port, const struct sock_filter *code, uint32_t instruction_count)
 {
-    if (!never_truncates(code, instructions))
+    if (!never_truncates(code, instruction_count))
         return sv_explain(EACCES, "the filter for TCP port %u would truncate packets", port);
-    struct sock_fprog program = {(unsigned short)instructions, (struct sock_filter *)(uintptr_t)code};
+    struct sock_fprog program = {(unsigned short)instruction_count, (struct sock_filter *)(uintptr_t)code};
     if (setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
         return sv_explain(errno, "the filter for TCP port %u is refused by the kernel: %s", port, strerror(errno));
     return 0;

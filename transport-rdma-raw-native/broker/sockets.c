@@ -22,14 +22,14 @@ enum { PAGE = 4096 };
 
 void sockets_init(struct sockets *sockets, const struct sv_broker_open *wanted, int ifindex)
 {
-    bool zero_copy = wanted->mode == SV_BROKER_ZERO_COPY;
+    bool zero_copy = wanted->mode == SV_BROKER_MODE_ZERO_COPY;
     uint32_t mtu = wanted->mtu < SV_XDP_MAX_MTU ? wanted->mtu : SV_XDP_MAX_MTU;
     memset(sockets, 0, sizeof *sockets);
     sockets->ifindex = ifindex;
     memcpy(sockets->netdev, wanted->netdev, sizeof sockets->netdev);
     sockets->zero_copy = zero_copy;
     sockets->jumbo = sv_xdp_is_jumbo(mtu);
-    sockets->memory = sockets->waiting_fd = -1;
+    sockets->memory_fd = sockets->waiting_fd = -1;
     struct sv_broker_layout *layout = &sockets->layout;
     layout->chunk_bytes = sv_xdp_chunk_bytes(mtu, zero_copy);
     layout->stride_bytes = layout->chunk_bytes + (zero_copy ? 0 : SV_XDP_STRIDE_PADDING);
@@ -60,7 +60,7 @@ static int open_confined(const char *netdev, int *fd)
  * Binds a confined socket to an interface that does not exist. xsk_bind() checks the socket's device first and returns
  * EINVAL; a kernel without that check returns ENODEV.
  */
-bool sockets_are_confined(void)
+bool kernel_confines_sockets(void)
 {
     struct sockaddr_xdp nowhere = {.sxdp_family = AF_XDP, .sxdp_ifindex = INT32_MAX};
     int fd;
@@ -86,10 +86,10 @@ static int register_chunks(const struct sockets *sockets, int fd, uint32_t recei
     const struct sv_broker_layout *layout = &sockets->layout;
     size_t bytes = (size_t)(receive_chunks + receive_chunks / 2) * layout->stride_bytes;
     size_t length = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
-    off_t start = (off_t)layout->queues * layout->queue_bytes;
-    if (ftruncate(sockets->memory, start + (off_t)layout->queue_bytes) != 0)
+    off_t start = (off_t)layout->queue_count * layout->queue_bytes;
+    if (ftruncate(sockets->memory_fd, start + (off_t)layout->queue_bytes) != 0)
         return errno;
-    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, sockets->memory, start);
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, sockets->memory_fd, start);
     if (memory == MAP_FAILED)
         return errno;
     struct xdp_umem_reg umem;
@@ -106,12 +106,12 @@ static int register_chunks(const struct sockets *sockets, int fd, uint32_t recei
 /* ENOBUFS: the limit of locked memory. A smaller queue may fit. */
 static int register_memory(struct sockets *sockets, int fd)
 {
-    if (sockets->memory < 0 && (sockets->memory = open_memory()) < 0)
+    if (sockets->memory_fd < 0 && (sockets->memory_fd = open_memory()) < 0)
         return errno;
     int error = ENOBUFS;
     for (uint32_t chunks = SV_XDP_RECEIVE_CHUNKS; error == ENOBUFS && chunks >= SV_XDP_MIN_RECEIVE_CHUNKS;
          chunks /= 2) {
-        sockets->layout.receive_chunks[sockets->layout.queues] = (uint16_t)chunks;
+        sockets->layout.receive_chunks[sockets->layout.queue_count] = (uint16_t)chunks;
         error = register_chunks(sockets, fd, chunks);
     }
     return error;
@@ -121,25 +121,25 @@ static int register_memory(struct sockets *sockets, int fd)
 
 static uint32_t receive_chunks_of(const struct sockets *sockets)
 {
-    return sockets->layout.receive_chunks[sockets->layout.queues];
+    return sockets->layout.receive_chunks[sockets->layout.queue_count];
 }
 
 static int make_rings(const struct sockets *sockets, int fd)
 {
     uint32_t chunks = receive_chunks_of(sockets);
-    int error = sv_xdp_set_ring(fd, XDP_UMEM_FILL_RING, chunks);
+    int error = sv_xdp_set_ring_size(fd, XDP_UMEM_FILL_RING, chunks);
     if (error == 0)
-        error = sv_xdp_set_ring(fd, XDP_UMEM_COMPLETION_RING, chunks / 2);
+        error = sv_xdp_set_ring_size(fd, XDP_UMEM_COMPLETION_RING, chunks / 2);
     if (error == 0)
-        error = sv_xdp_set_ring(fd, XDP_RX_RING, chunks / sockets->layout.main_divisor);
+        error = sv_xdp_set_ring_size(fd, XDP_RX_RING, chunks / sockets->layout.main_divisor);
     if (error == 0)
-        error = sv_xdp_set_ring(fd, XDP_TX_RING, chunks / 2);
+        error = sv_xdp_set_ring_size(fd, XDP_TX_RING, chunks / 2);
     sv_xdp_raise_limits(fd);
     return error;
 }
 
 /* Fills the fill ring, because a zero-copy driver takes its receive buffers from it when the socket is bound. */
-static int fill(const struct sockets *sockets, int fd)
+static int populate_fill_ring(const struct sockets *sockets, int fd)
 {
     struct xdp_mmap_offsets offsets;
     socklen_t size = sizeof offsets;
@@ -167,21 +167,21 @@ static int make_main(struct sockets *sockets, int *fd)
     if (error == 0)
         error = make_rings(sockets, *fd);
     if (error == 0)
-        error = fill(sockets, *fd);
+        error = populate_fill_ring(sockets, *fd);
     if (error != 0)
         close(*fd);
     return error;
 }
 
-static int bind_to(const struct sockets *sockets, int fd, uint16_t flags, int shared)
+static int bind_to(const struct sockets *sockets, int fd, uint16_t flags, int shared_umem_fd)
 {
     struct sockaddr_xdp address;
     memset(&address, 0, sizeof address);
     address.sxdp_family = AF_XDP;
     address.sxdp_flags = flags;
     address.sxdp_ifindex = (uint32_t)sockets->ifindex;
-    address.sxdp_queue_id = sockets->layout.queues;
-    address.sxdp_shared_umem_fd = (uint32_t)shared;
+    address.sxdp_queue_id = sockets->layout.queue_count;
+    address.sxdp_shared_umem_fd = (uint32_t)shared_umem_fd;
     return bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
 }
 
@@ -191,19 +191,19 @@ static int bind_main(struct sockets *sockets, int fd)
     struct sv_broker_layout *layout = &sockets->layout;
     int error = bind_to(sockets, fd, layout->multi_buffer ? flags | XDP_USE_SG : flags, 0);
     /* Before Linux 6.6, only frames that fit a chunk arrive. */
-    if (error == EINVAL && layout->multi_buffer && !sockets->jumbo && layout->queues == 0) {
+    if (error == EINVAL && layout->multi_buffer && !sockets->jumbo && layout->queue_count == 0) {
         layout->multi_buffer = false;
         error = bind_to(sockets, fd, flags, 0);
     }
     return error;
 }
 
-static int add_syns(const struct sockets *sockets, int main, int *fd)
+static int add_syn_socket(const struct sockets *sockets, int main, int *fd)
 {
     int error = open_confined(sockets->netdev, fd);
     if (error != 0)
         return error;
-    error = sv_xdp_set_ring(*fd, XDP_RX_RING, receive_chunks_of(sockets) / sockets->layout.syn_divisor);
+    error = sv_xdp_set_ring_size(*fd, XDP_RX_RING, receive_chunks_of(sockets) / sockets->layout.syn_divisor);
     if (error == 0)
         error = bind_to(sockets, *fd, XDP_SHARED_UMEM, main);
     if (error != 0)
@@ -211,7 +211,7 @@ static int add_syns(const struct sockets *sockets, int main, int *fd)
     return error;
 }
 
-int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS])
+int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS_PER_QUEUE])
 {
     int fd = sockets->waiting_fd;
     int error = fd >= 0 ? 0 : make_main(sockets, &fd);
@@ -222,10 +222,10 @@ int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS])
     if (error == EBUSY)
         sockets->waiting_fd = fd;
     if (error == 0)
-        error = add_syns(sockets, fd, &fds[1]);
+        error = add_syn_socket(sockets, fd, &fds[1]);
     if (error == 0) {
         fds[0] = fd;
-        sockets->layout.queues++;
+        sockets->layout.queue_count++;
     } else if (sockets->waiting_fd < 0) {
         close(fd);
     }
@@ -234,20 +234,20 @@ int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS])
 
 int sockets_seal(const struct sockets *sockets)
 {
-    off_t bytes = (off_t)sockets->layout.queues * sockets->layout.queue_bytes;
-    if (ftruncate(sockets->memory, bytes) != 0)
+    off_t bytes = (off_t)sockets->layout.queue_count * sockets->layout.queue_bytes;
+    if (ftruncate(sockets->memory_fd, bytes) != 0)
         return errno;
-    return fcntl(sockets->memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 ? 0 : errno;
+    return fcntl(sockets->memory_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 ? 0 : errno;
 }
 
-void sockets_close(struct sockets *sockets, bool release)
+void sockets_close(struct sockets *sockets, bool free_memory)
 {
-    off_t bytes = (off_t)sockets->layout.queues * sockets->layout.queue_bytes;
+    off_t bytes = (off_t)sockets->layout.queue_count * sockets->layout.queue_bytes;
     if (sockets->waiting_fd >= 0)
         close(sockets->waiting_fd);
-    if (sockets->memory >= 0 && release && bytes > 0)
-        (void)fallocate(sockets->memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes);
-    if (sockets->memory >= 0)
-        close(sockets->memory);
-    sockets->memory = sockets->waiting_fd = -1;
+    if (sockets->memory_fd >= 0 && free_memory && bytes > 0)
+        (void)fallocate(sockets->memory_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, bytes);
+    if (sockets->memory_fd >= 0)
+        close(sockets->memory_fd);
+    sockets->memory_fd = sockets->waiting_fd = -1;
 }

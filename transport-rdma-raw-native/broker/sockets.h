@@ -13,7 +13,7 @@ struct sockets {
     char netdev[IFNAMSIZ];
     bool zero_copy;
     bool jumbo;                     /* frames of the MTU occupy several chunks */
-    int memory;                     /* memfd of all queues, or -1 */
+    int memory_fd;                     /* memfd of all queues, or -1 */
     int waiting_fd;                 /* main socket of the next queue, which is not bound yet because of EBUSY, or -1 */
     struct sv_broker_layout layout;
 };
@@ -25,14 +25,14 @@ void sockets_init(struct sockets *sockets, const struct sv_broker_open *wanted, 
  * another socket still has it; then the next call retries. On success fds[0] is the main socket and fds[1] the one for
  * SYNs.
  */
-int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS]);
+int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS_PER_QUEUE]);
 /* Fixes the size of the memory. Returns 0 or an errno. */
 int sockets_seal(const struct sockets *sockets);
-/* `release`: frees the memory even if a process keeps its descriptor. */
-void sockets_close(struct sockets *sockets, bool release);
+/* `free_memory`: frees the memory even if a process keeps its descriptor. */
+void sockets_close(struct sockets *sockets, bool free_memory);
 
 /* Returns true if the kernel honours SO_BINDTODEVICE of AF_XDP sockets, as from Linux 6.5 on. */
-bool sockets_are_confined(void);
+bool kernel_confines_sockets(void);
 
 /* ---- interface.c ---- */
 

@@ -91,7 +91,7 @@ enum cx_mutant {
 
 extern enum cx_mutant cx_mutant_chosen;
 
-static inline bool cx_mutant(enum cx_mutant mutant)
+static inline bool cx_is_mutant(enum cx_mutant mutant)
 {
     return __builtin_expect(cx_mutant_chosen == mutant, 0);
 }

@@ -71,7 +71,7 @@ bool cx_command_sizes(uint32_t number, uint32_t *in_bytes, uint32_t *out_bytes)
     return true;
 }
 
-static int injected_error(struct cx_device *device, uint32_t number)
+static int consume_injected_error(struct cx_device *device, uint32_t number)
 {
     const uint32_t failing = device->faults.next_command.command;
     if (device->faults.next_command.count == 0 || (failing != number && failing != CXEMU_ANY_COMMAND))
@@ -108,7 +108,7 @@ int cx_command_execute(uint32_t number, struct cx_command *command)
     if (!command->context->opened && number != IB_USER_VERBS_CMD_GET_CONTEXT)
         return EINVAL;
     cx_lock(device);
-    int error = injected_error(device, number);
+    int error = consume_injected_error(device, number);
     if (error == 0 && device->removed && !is_destroy_command(number))
         error = EIO;
     if (error == 0)

@@ -35,13 +35,13 @@ bool cx_command_sizes(uint32_t number, uint32_t *in_bytes, uint32_t *out_bytes);
 /*
  * Copies a request. That of an older program may be shorter; the rest is zero. The excess of a newer one must be zero.
  */
-int cx_request(const struct cx_buffer *buffer, void *to, size_t bytes);
+int cx_read_request(const struct cx_buffer *buffer, void *to, size_t bytes);
 /* Copies the part of a response that fits the program's buffer. */
 void cx_respond(struct cx_buffer *buffer, const void *from, size_t bytes);
 
-#define CX_CORE_REQUEST(command, request) cx_request(&(command)->core, (request), sizeof *(request))
-#define CX_DRIVER_REQUEST(command, request) cx_request(&(command)->driver, (request), sizeof *(request))
-#define CX_RESPOND(command, response) cx_respond(&(command)->core, (response), sizeof *(response))
+#define CX_READ_CORE_REQUEST(command, request) cx_read_request(&(command)->core, (request), sizeof *(request))
+#define CX_READ_DRIVER_REQUEST(command, request) cx_read_request(&(command)->driver, (request), sizeof *(request))
+#define CX_CORE_RESPOND(command, response) cx_respond(&(command)->core, (response), sizeof *(response))
 #define CX_DRIVER_RESPOND(command, response) cx_respond(&(command)->driver, (response), sizeof *(response))
 
 /* The commands. The caller holds the device's mutex. */
@@ -85,7 +85,7 @@ void cx_counters_destroy(struct cx_object *object);
 /* Used by several commands. */
 /* Return the GUID of the device in network byte order, and the number of GIDs of its port. */
 uint64_t cx_guid(const struct cx_device *device);
-uint32_t cx_gids(void);
+uint32_t cx_gid_count(void);
 int cx_async_open(struct cx_context *context, int *fd);
 
 /* counters.c */

@@ -48,7 +48,7 @@ static uint8_t header_types(const struct sv_frame *frame)
 static uint8_t header_checks(const struct sv_frame *frame)
 {
     uint8_t ok = MLX5_CQE_L2_OK;
-    if (cx_mutant(CX_MUTANT_CHECKSUM_ALWAYS_OK))
+    if (cx_is_mutant(CX_MUTANT_CHECKSUM_ALWAYS_OK))
         return MLX5_CQE_L2_OK | MLX5_CQE_L3_OK | MLX5_CQE_L4_OK;
     if (frame->layout.l3 == 6 ||
         (frame->layout.l3 == 4 && sv_checksum_ipv4_header_ok(frame->data + frame->layout.l3_offset)))
@@ -77,18 +77,18 @@ static uint32_t strides_and_filler(const struct cx_completion *completion)
     uint32_t strides = completion->strides;
     if (strides == 0)
         return 0;
-    if (cx_mutant(CX_MUTANT_STRIDE_COUNT_OFF))
+    if (cx_is_mutant(CX_MUTANT_STRIDE_COUNT_OFF))
         strides++;
-    bool filler = completion->filler && !cx_mutant(CX_MUTANT_FILLER_UNMARKED);
+    bool filler = completion->filler && !cx_is_mutant(CX_MUTANT_FILLER_UNMARKED);
     return strides << STRIDES_SHIFT | (filler ? FILLER : 0);
 }
 
 static void build_good(struct mlx5_cqe64 *cqe, const struct cx_completion *completion)
 {
     uint32_t bytes = completion->byte_count | strides_and_filler(completion);
-    if (cx_mutant(CX_MUTANT_LENGTH_OFF) && completion->opcode == MLX5_CQE_RESP_SEND)
+    if (cx_is_mutant(CX_MUTANT_LENGTH_OFF) && completion->opcode == MLX5_CQE_RESP_SEND)
         bytes--;
-    cqe->byte_cnt = cx_mutant(CX_MUTANT_BYTE_COUNT_SWAPPED) ? bytes : htobe32(bytes);
+    cqe->byte_cnt = cx_is_mutant(CX_MUTANT_BYTE_COUNT_SWAPPED) ? bytes : htobe32(bytes);
     cqe->sop_drop_qpn = htobe32((uint32_t)completion->send_opcode << 24 | completion->number);
     if (completion->frame == NULL)
         return;
@@ -123,10 +123,10 @@ static void build_cqe(struct mlx5_cqe64 *cqe, const struct cx_completion *comple
         build_good(cqe, completion);
     /* With entries of version 1 this is the number that the driver has given the queue. */
     cqe->srqn_uidx = htobe32(completion->uidx & INDEX_MASK);
-    cqe->wqe_counter = htobe16((uint16_t)(completion->wqe_counter + cx_mutant(CX_MUTANT_WRONG_COUNTER)));
+    cqe->wqe_counter = htobe16((uint16_t)(completion->wqe_counter + cx_is_mutant(CX_MUTANT_WRONG_COUNTER)));
     if (completion->strides > 0)
         cqe->wqe_id = htobe16(completion->wqe_id);
-    if (completion->strides > 0 && cx_mutant(CX_MUTANT_STRIDE_INDEX_STALE))
+    if (completion->strides > 0 && cx_is_mutant(CX_MUTANT_STRIDE_INDEX_STALE))
         cqe->wqe_counter = 0;
 }
 
@@ -147,11 +147,11 @@ static void write_words(uint8_t *slot, const struct mlx5_cqe64 *cqe, uint32_t fi
 static void publish_cqe(struct cx_cq *cq, const struct mlx5_cqe64 *cqe, uint8_t opcode_and_flags)
 {
     uint8_t *slot = cq->ring + (size_t)(cq->produced & (cq->entries - 1)) * cq->entry_bytes;
-    uint8_t owner = (cq->produced & cq->entries) != 0 && !cx_mutant(CX_MUTANT_OWNER_NEVER_FLIPS);
+    uint8_t owner = (cq->produced & cq->entries) != 0 && !cx_is_mutant(CX_MUTANT_OWNER_NEVER_FLIPS);
     uint8_t op_own = opcode_and_flags | owner;
     slot += cq->entry_bytes - CX_CQE_BYTES;
     _Atomic uint8_t *op_own_slot = (_Atomic uint8_t *)(slot + offsetof(struct mlx5_cqe64, op_own));
-    if (cx_mutant(CX_MUTANT_STALE_CQE)) {
+    if (cx_is_mutant(CX_MUTANT_STALE_CQE)) {
         /* The other bytes are from the previous lap. */
         atomic_store_explicit(op_own_slot, op_own, memory_order_release);
     } else {
@@ -213,7 +213,7 @@ void cx_cq_arm(struct cx_cq *cq)
     if (cq->armed == CX_ARM_NONE)
         return;
     bool behind = ((cq->produced - arming) & INDEX_MASK) != 0;
-    if (behind && cq->armed == CX_ARM_ANY && !cx_mutant(CX_MUTANT_LOST_EVENT))
+    if (behind && cq->armed == CX_ARM_ANY && !cx_is_mutant(CX_MUTANT_LOST_EVENT))
         raise_event(cq);
 }
 
@@ -227,22 +227,22 @@ static void stop_queues(const struct cx_cq *cq)
 {
     const struct cx_device *device = cq->object.context->device;
     for (struct cx_qp *qp = device->qps; qp != NULL; qp = qp->next) {
-        if (qp->has_sq && qp->sq.cq == cq && qp->sq.state == CX_READY)
+        if (qp->has_sq && qp->sq.cq == cq && qp->sq.state == CX_QUEUE_READY)
             cx_sq_enter_error(qp);
-        if (qp->has_rq && qp->rq.cq == cq && qp->rq.state == CX_READY)
+        if (qp->has_rq && qp->rq.cq == cq && qp->rq.state == CX_QUEUE_READY)
             cx_rq_enter_error(&qp->rq);
     }
     for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
-        if (wq->rq.cq == cq && wq->rq.state == CX_READY)
+        if (wq->rq.cq == cq && wq->rq.state == CX_QUEUE_READY)
             cx_rq_enter_error(&wq->rq);
 }
 
 void cx_cq_overrun(struct cx_cq *cq)
 {
-    if (cq->overrun)
+    if (cq->has_overrun)
         return;
-    cq->overrun = true;
-    if (!cx_mutant(CX_MUTANT_OVERRUN_STOPS_NOTHING))
+    cq->has_overrun = true;
+    if (!cx_is_mutant(CX_MUTANT_OVERRUN_STOPS_NOTHING))
         stop_queues(cq);
     cx_raise(&cq->object, IBV_EVENT_CQ_ERR);
 }
@@ -250,10 +250,10 @@ void cx_cq_overrun(struct cx_cq *cq)
 static bool is_full(const struct cx_cq *cq)
 {
     uint32_t unwritten = cq->session == NULL ? 0 : cx_session_count(cq->session);
-    if (cq->overrun)
+    if (cq->has_overrun)
         return true;
     return cx_cq_unconsumed(cq) + unwritten >= cq->entries && !cq->ignores_overrun &&
-           !cx_mutant(CX_MUTANT_CONSUMER_IGNORED);
+           !cx_is_mutant(CX_MUTANT_CONSUMER_IGNORED);
 }
 
 /* Returns false if the completion must be written separately. */

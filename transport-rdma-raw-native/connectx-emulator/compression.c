@@ -23,7 +23,7 @@ struct cx_session {
     uint8_t format;
     uint32_t count;
     struct mlx5_cqe64 title;
-    struct mini minis[CX_MAX_SESSION];
+    struct mini minis[CX_MAX_SESSION_CQES];
 };
 
 struct cx_session *cx_session_new(uint8_t format)
@@ -75,7 +75,7 @@ static bool is_mini_of(const struct cx_session *session, const struct mlx5_cqe64
 
 bool cx_session_add(struct cx_session *session, const struct mlx5_cqe64 *cqe, uint16_t checksum)
 {
-    if (session->count == CX_MAX_SESSION || (session->count > 0 && !is_mini_of(session, cqe)))
+    if (session->count == CX_MAX_SESSION_CQES || (session->count > 0 && !is_mini_of(session, cqe)))
         return false;
     if (session->count == 0)
         session->title = *cqe;
@@ -87,7 +87,7 @@ static void write_minis(const struct cx_session *session, struct cx_cq *cq)
 {
     for (uint32_t i = 0; i < session->count; i += MINIS_PER_ENTRY) {
         uint32_t left = session->count - i;
-        uint32_t place = cq->produced + (i == 0 ? 1 : i) + cx_mutant(CX_MUTANT_MINI_ENTRIES_MISPLACED) * (i > 0);
+        uint32_t place = cq->produced + (i == 0 ? 1 : i) + cx_is_mutant(CX_MUTANT_MINI_ENTRIES_MISPLACED) * (i > 0);
         memcpy(cq->ring + (size_t)(place & (cq->entries - 1)) * cq->entry_bytes, &session->minis[i],
                (left < MINIS_PER_ENTRY ? left : MINIS_PER_ENTRY) * sizeof session->minis[0]);
     }

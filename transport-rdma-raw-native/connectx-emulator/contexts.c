@@ -10,13 +10,13 @@
 
 static int make_doorbells(struct cx_context *context)
 {
-    context->doorbell_file = memfd_create("connectx-emulator-doorbells", MFD_CLOEXEC);
-    if (context->doorbell_file < 0)
+    context->doorbell_fd = memfd_create("connectx-emulator-doorbells", MFD_CLOEXEC);
+    if (context->doorbell_fd < 0)
         return errno;
-    if (ftruncate(context->doorbell_file, CX_MAX_UARS * CX_PAGE_BYTES) != 0)
+    if (ftruncate(context->doorbell_fd, CX_MAX_UARS * CX_PAGE_BYTES) != 0)
         return errno;
     uint8_t *pages = cx_real()->mmap(NULL, CX_MAX_UARS * CX_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-                                     context->doorbell_file, 0);
+                                     context->doorbell_fd, 0);
     if (pages == MAP_FAILED)
         return errno;
     for (uint32_t i = 0; i < CX_MAX_UARS; i++)
@@ -28,8 +28,8 @@ static void free_context(struct cx_context *context)
 {
     if (context->uars[0].page != NULL)
         munmap(context->uars[0].page, CX_MAX_UARS * CX_PAGE_BYTES);
-    if (context->doorbell_file >= 0)
-        cx_real()->close(context->doorbell_file);
+    if (context->doorbell_fd >= 0)
+        cx_real()->close(context->doorbell_fd);
     free(context->objects);
     free(context);
 }
@@ -40,7 +40,7 @@ struct cx_context *cx_context_open(struct cx_device *device)
     if (context == NULL)
         return NULL;
     context->device = device;
-    context->doorbell_file = -1;
+    context->doorbell_fd = -1;
     int error = make_doorbells(context);
     if (error == 0)
         error = cx_engine_start(device);

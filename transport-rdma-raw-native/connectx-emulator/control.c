@@ -32,10 +32,10 @@ EXPORT int cxemu_trace(const char *name, struct cxemu_doorbell *bells, uint32_t 
     if (device == NULL)
         return ENODEV;
     cx_lock(device);
-    uint64_t there = device->traced < CX_TRACE_ENTRIES ? device->traced : CX_TRACE_ENTRIES;
+    uint64_t there = device->trace_count < CX_TRACE_ENTRIES ? device->trace_count : CX_TRACE_ENTRIES;
     uint32_t copied = there < *count ? (uint32_t)there : *count;
     for (uint32_t i = 0; i < copied; i++)
-        bells[i] = device->trace[(device->traced - copied + i) % CX_TRACE_ENTRIES];
+        bells[i] = device->trace[(device->trace_count - copied + i) % CX_TRACE_ENTRIES];
     cx_unlock(device);
     *count = copied;
     return 0;
@@ -79,14 +79,14 @@ static struct cx_qp *find_qp(const struct cx_device *device, uint32_t number)
     return NULL;
 }
 
-static uint8_t *failure_of(struct cx_device *device, uint32_t number, bool receive)
+static uint8_t *injected_syndrome_of(struct cx_device *device, uint32_t number, bool receive)
 {
     struct cx_qp *qp = find_qp(device, number);
     if (qp != NULL)
-        return receive ? &qp->rq.fail_next : &qp->sq.fail_next;
+        return receive ? &qp->rq.injected_syndrome : &qp->sq.injected_syndrome;
     for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         if (wq->rq.number == number && receive)
-            return &wq->rq.fail_next;
+            return &wq->rq.injected_syndrome;
     return NULL;
 }
 
@@ -96,7 +96,7 @@ EXPORT int cxemu_fail_next_completion(const char *name, uint32_t number, int rec
     if (syndrome == 0)
         return EINVAL;
     WITH_DEVICE(name, device, {
-        failure = failure_of(device, number, receive != 0);
+        failure = injected_syndrome_of(device, number, receive != 0);
         if (failure != NULL)
             *failure = syndrome;
     });
@@ -128,7 +128,7 @@ EXPORT int cxemu_overrun_cq(const char *name, uint32_t cqn)
     return cq != NULL ? 0 : EINVAL;
 }
 
-static struct cx_cq *completions_of(const struct cx_device *device, uint32_t number, bool receive)
+static struct cx_cq *cq_of_queue(const struct cx_device *device, uint32_t number, bool receive)
 {
     struct cx_qp *qp = find_qp(device, number);
     if (qp != NULL)
@@ -143,7 +143,7 @@ EXPORT int cxemu_overrun_completions(const char *name, uint32_t number, int rece
 {
     struct cx_cq *cq;
     WITH_DEVICE(name, device, {
-        cq = completions_of(device, number, receive != 0);
+        cq = cq_of_queue(device, number, receive != 0);
         if (cq != NULL)
             cx_cq_overrun(cq);
     });
@@ -250,7 +250,7 @@ EXPORT int cxemu_set_mtu(const char *name, uint32_t mtu)
 
 EXPORT int cxemu_inject(const char *name, const void *frame, uint32_t length)
 {
-    if (length < ETH_HLEN || length > CX_MAX_FRAME)
+    if (length < ETH_HLEN || length > CX_MAX_FRAME_BYTES)
         return EINVAL;
     WITH_DEVICE(name, device, {
         cx_device_receive(device, frame, length);

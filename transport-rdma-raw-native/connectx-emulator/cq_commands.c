@@ -18,7 +18,7 @@ int cx_create_comp_channel(struct cx_command *command)
         return error;
     }
     struct ib_uverbs_create_comp_channel_resp response = {.fd = (uint32_t)events->fd};
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }
 
@@ -112,7 +112,7 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     struct cx_events *channel = NULL;
     struct cx_session *session = NULL;
     struct cx_cq *cq = NULL;
-    int error = CX_DRIVER_REQUEST(command, &driver);
+    int error = CX_READ_DRIVER_REQUEST(command, &driver);
     if (error == 0 && wanted->comp_vector >= CX_COMP_VECTORS)
         error = EINVAL;
     if (error == 0)
@@ -143,7 +143,7 @@ static int create(struct cx_command *command, const struct wanted *wanted, struc
     cq->entry_bytes = driver.cqe_size;
     cq->record = (_Atomic uint32_t *)(uintptr_t)driver.db_addr;
     cq->vector = wanted->comp_vector;
-    cq->uar = page;
+    cq->uar_index = page;
     cq->channel = channel;
     cq->last_event_sn = -1;
     cq->ignores_overrun = wanted->ignores_overrun;
@@ -161,7 +161,7 @@ int cx_create_cq(struct cx_command *command)
 {
     struct ib_uverbs_create_cq request;
     struct cx_cq *cq;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     const struct wanted wanted = {request.user_handle, request.cqe, request.comp_vector, request.comp_channel,
                                  false};
     int error = create(command, &wanted, &cq);
@@ -176,7 +176,7 @@ int cx_ex_create_cq(struct cx_command *command)
 {
     struct ib_uverbs_ex_create_cq request;
     struct cx_cq *cq;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error != 0)
         return error;
     if (request.comp_mask != 0 || request.reserved != 0)
@@ -191,7 +191,7 @@ int cx_ex_create_cq(struct cx_command *command)
     struct ib_uverbs_ex_create_cq_resp response = {
         .base = {.cq_handle = cq->object.handle, .cqe = request.cqe}, .response_length = sizeof response,
     };
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }
 
@@ -203,8 +203,8 @@ int cx_resize_cq(struct cx_command *command)
 {
     struct ib_uverbs_resize_cq request;
     struct mlx5_ib_resize_cq driver;
-    CX_CORE_REQUEST(command, &request);
-    int error = CX_DRIVER_REQUEST(command, &driver);
+    CX_READ_CORE_REQUEST(command, &request);
+    int error = CX_READ_DRIVER_REQUEST(command, &driver);
     struct cx_cq *cq = cx_object_find(command->context, CX_CQ, request.cq_handle);
     if (error != 0 || cq == NULL)
         return EINVAL;
@@ -253,7 +253,7 @@ int cx_destroy_cq(struct cx_command *command)
 {
     struct ib_uverbs_destroy_cq request;
     struct ib_uverbs_destroy_cq_resp response;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     struct cx_cq *cq = cx_object_find(command->context, CX_CQ, request.cq_handle);
     if (cq == NULL)
         return EINVAL;
@@ -267,6 +267,6 @@ int cx_destroy_cq(struct cx_command *command)
     response.comp_events_reported = cq->object.events.comp_events_reported;
     response.async_events_reported = cq->object.events.async_events_reported;
     cx_cq_destroy(&cq->object);
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }

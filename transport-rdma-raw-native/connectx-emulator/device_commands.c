@@ -89,7 +89,7 @@ int cx_get_context(struct cx_command *command)
     int fd = -1;
     if (context->opened)
         return EINVAL;
-    int error = CX_DRIVER_REQUEST(command, &request);
+    int error = CX_READ_DRIVER_REQUEST(command, &request);
     if (error != 0)
         return error;
     if (command->driver.in_bytes < sizeof(struct mlx5_ib_alloc_ucontext_req))
@@ -152,7 +152,7 @@ static struct ib_uverbs_query_device_resp describe(const struct cx_device *devic
 int cx_query_device(struct cx_command *command)
 {
     struct ib_uverbs_query_device_resp response = describe(command->context->device);
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }
 
@@ -164,7 +164,7 @@ static void respond_device(struct cx_command *command)
         .response_length = sizeof driver,
         .tso_caps = {.max_tso = CX_MAX_TSO_BYTES, .supported_qpts = raw_packet},
         .rss_caps = {.rx_hash_fields_mask = RSS_FIELDS, .rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ},
-        .cqe_comp_caps = {.max_num = CX_MAX_SESSION, .supported_format = MLX5_IB_CQE_RES_FORMAT_HASH |
+        .cqe_comp_caps = {.max_num = CX_MAX_SESSION_CQES, .supported_format = MLX5_IB_CQE_RES_FORMAT_HASH |
                           MLX5_IB_CQE_RES_FORMAT_CSUM | MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX},
         .striding_rq_caps = {.min_single_stride_log_num_of_bytes = CX_MIN_STRIDE_SHIFT,
                              .max_single_stride_log_num_of_bytes = CX_MAX_STRIDE_SHIFT,
@@ -179,7 +179,7 @@ static void respond_device(struct cx_command *command)
 int cx_ex_query_device(struct cx_command *command)
 {
     struct ib_uverbs_ex_query_device request;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error != 0)
         return error;
     if (request.comp_mask != 0 || request.reserved != 0)
@@ -195,7 +195,7 @@ int cx_ex_query_device(struct cx_command *command)
     response.device_cap_flags_ex = response.base.device_cap_flags;
     if (response.response_length > command->core.out_bytes)
         response.response_length = command->core.out_bytes;
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     respond_device(command);
     return 0;
 }
@@ -212,7 +212,7 @@ static uint8_t mtu_code(uint32_t mtu)
 }
 
 /* If RoCE is off or the port is a representor, mlx5_query_port_roce() leaves the table of GIDs empty. */
-uint32_t cx_gids(void)
+uint32_t cx_gid_count(void)
 {
     return cx_has_setup("roce-off") || cx_has_setup("switchdev") ? 0 : 1;
 }
@@ -221,13 +221,13 @@ int cx_query_port(struct cx_command *command)
 {
     const struct cx_device *device = command->context->device;
     struct ib_uverbs_query_port request;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     if (request.port_num != 1)
         return EINVAL;
     struct ib_uverbs_query_port_resp response = {
         .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
         .max_msg_sz = 0x40000000,
-        .gid_tbl_len = (int)cx_gids(),
+        .gid_tbl_len = (int)cx_gid_count(),
         .pkey_tbl_len = 1,
         .state = device->port_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,
@@ -238,6 +238,6 @@ int cx_query_port(struct cx_command *command)
         .phys_state = device->port_up ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
         .link_layer = LINK_LAYER_ETHERNET,
     };
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }

@@ -25,14 +25,14 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     device->mtu = 1500;
     device->min_inline_bytes = cx_has_setup("connectx-4-lx") ? CX_L2_INLINE_BYTES : 0;
     device->port_up = true;
-    device->next_number = 0x100;
+    device->next_queue_number = 0x100;
     device->next_cqn = 0x400;
     device->next_pdn = 1;
     pthread_mutex_init(&device->turnstile, NULL);
     pthread_mutex_init(&device->mutex, NULL);
     pthread_cond_init(&device->opened, NULL);
     device->scratch = malloc(CX_MAX_TSO_BYTES + CX_MAX_SQ_DESC_BYTES);
-    device->segment = malloc(CX_MAX_FRAME);
+    device->segment = malloc(CX_MAX_FRAME_BYTES);
     if (device->scratch == NULL || device->segment == NULL || sv_flow_table_init(&device->flows, NULL) != 0)
         cx_exit_with("no memory for a device", wire);
     int error = cx_wire_open(device, wire);

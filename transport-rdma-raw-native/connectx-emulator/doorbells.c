@@ -15,13 +15,13 @@
 #include <string.h>
 
 /* The bytes written to a register: at least the first eight, with BlueFlame all of the request. */
-struct bell {
+struct doorbell_write {
     uint64_t word;
     uint8_t bytes[CX_BF_BYTES / 2];
 };
 
 static bool read_doorbell(struct cx_device *device, struct cx_context *context, uint32_t page, uint32_t offset,
-                          struct bell *bell)
+                          struct doorbell_write *bell)
 {
     uint8_t *at = context->uars[page].page + offset;
     _Atomic uint64_t *word = (_Atomic uint64_t *)at;
@@ -36,14 +36,14 @@ static bool read_doorbell(struct cx_device *device, struct cx_context *context, 
         memset(at + sizeof bell->word, 0, sizeof bell->bytes - sizeof bell->word);
     }
     bell->word = atomic_exchange_explicit(word, 0, memory_order_acq_rel);
-    device->trace[device->traced++ % CX_TRACE_ENTRIES] =
+    device->trace[device->trace_count++ % CX_TRACE_ENTRIES] =
         (struct cxemu_doorbell){.page = page, .offset = offset, .value = bell->word};
     device->counters.doorbells++;
     return true;
 }
 
 /* Returns one of the two big-endian words of a doorbell. */
-static uint32_t half_of(const struct bell *bell, unsigned half)
+static uint32_t half_of(const struct doorbell_write *bell, unsigned half)
 {
     uint32_t words[2];
     memcpy(words, &bell->word, sizeof words);
@@ -51,7 +51,7 @@ static uint32_t half_of(const struct bell *bell, unsigned half)
 }
 
 /* The bytes after the word exist only if the program used BlueFlame. */
-static void save_blueflame(struct cx_sq *sq, const struct bell *bell)
+static void save_blueflame(struct cx_sq *sq, const struct doorbell_write *bell)
 {
     static const uint8_t none[sizeof bell->bytes - sizeof bell->word];
     sq->blueflame = memcmp(bell->bytes + sizeof bell->word, none, sizeof none) != 0;
@@ -60,34 +60,34 @@ static void save_blueflame(struct cx_sq *sq, const struct bell *bell)
 }
 
 static void ring_send_queue(struct cx_device *device, const struct cx_context *context, uint32_t page,
-                            const struct bell *bell)
+                            const struct doorbell_write *bell)
 {
     const uint32_t number = half_of(bell, 1) >> 8;
     const uint16_t index = (uint16_t)(half_of(bell, 0) >> 8);
     struct cx_qp *named = device->qps;
-    while (named != NULL && !(named->object.context == context && named->has_sq && named->sq.uar == page &&
+    while (named != NULL && !(named->object.context == context && named->has_sq && named->sq.uar_index == page &&
                               named->number == number))
         named = named->next;
-    if (named == NULL || !cx_sq_announced(named, index)) {
+    if (named == NULL || !cx_sq_is_announced(named, index)) {
         device->counters.bad_doorbells++;
         return;
     }
     if (device->stepping) {
-        cx_sq_ring(named, index);
-        if (named->sq.last == index)
+        cx_sq_ring_doorbell(named, index);
+        if (named->sq.last_rung == index)
             save_blueflame(&named->sq, bell);
         return;
     }
     for (struct cx_qp *qp = device->qps; qp != NULL; qp = qp->next)
-        if (qp->object.context == context && qp->has_sq && qp->sq.uar == page)
+        if (qp->object.context == context && qp->has_sq && qp->sq.uar_index == page)
             qp->sq.rung = true;
 }
 
 static void ring_completion_queue(struct cx_device *device, const struct cx_context *context, uint32_t page,
-                                  const struct bell *bell)
+                                  const struct doorbell_write *bell)
 {
     struct cx_cq *named = device->cqs;
-    while (named != NULL && !(named->object.context == context && named->uar == page &&
+    while (named != NULL && !(named->object.context == context && named->uar_index == page &&
                               named->cqn == half_of(bell, 1)))
         named = named->next;
     if (named == NULL || (device->stepping && !cx_cq_is_arming(named, half_of(bell, 0)))) {
@@ -95,16 +95,16 @@ static void ring_completion_queue(struct cx_device *device, const struct cx_cont
         return;
     }
     for (struct cx_cq *cq = device->cqs; cq != NULL; cq = cq->next)
-        if (cq == named || (!device->stepping && cq->object.context == context && cq->uar == page))
+        if (cq == named || (!device->stepping && cq->object.context == context && cq->uar_index == page))
             cx_cq_arm(cq);
 }
 
 static unsigned scan_page(struct cx_device *device, struct cx_context *context, uint32_t page)
 {
     unsigned rang = 0;
-    struct bell bell;
+    struct doorbell_write bell;
     for (uint32_t i = 0; i < CX_USED_BFREGS_PER_UAR * 2; i++) {
-        if (cx_mutant(CX_MUTANT_BLUEFLAME_HALF_IGNORED) && i % 2 == 1)
+        if (cx_is_mutant(CX_MUTANT_BLUEFLAME_HALF_IGNORED) && i % 2 == 1)
             continue;
         if (!read_doorbell(device, context, page, CX_BF_OFFSET + i * (CX_BF_BYTES / 2), &bell))
             continue;

@@ -27,16 +27,16 @@ unsigned cx_engine_round(struct cx_device *device, unsigned budget)
     unsigned work = cx_doorbells_scan(device);
     for (struct cx_qp *qp = device->qps; qp != NULL; qp = qp->next) {
         if (qp->has_sq && device->eager)
-            cx_sq_poll(qp);
+            cx_sq_ring_all(qp);
         if (qp->has_sq && qp->sq.rung)
             work += cx_sq_run(qp, budget);
-        if (qp->has_sq && qp->sq.state == CX_ERROR)
+        if (qp->has_sq && qp->sq.state == CX_QUEUE_ERROR)
             cx_sq_flush(qp);
-        if (qp->has_rq && qp->rq.state == CX_ERROR)
+        if (qp->has_rq && qp->rq.state == CX_QUEUE_ERROR)
             cx_rq_flush(&qp->rq);
     }
     for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
-        if (wq->rq.state == CX_ERROR)
+        if (wq->rq.state == CX_QUEUE_ERROR)
             cx_rq_flush(&wq->rq);
     cx_wire_deliver(device);
     work += cx_wire_receive(device);

@@ -26,11 +26,11 @@ void cx_blueflame_clear(struct cx_device *device);
 /* send_queue.c, tso.c */
 unsigned cx_sq_run(struct cx_qp *qp, unsigned budget);
 /* Returns true if the doorbell record has announced this request. */
-bool cx_sq_announced(const struct cx_qp *qp, uint16_t index);
+bool cx_sq_is_announced(const struct cx_qp *qp, uint16_t index);
 /* Step mode: rings the doorbell for this request and all before it. */
-void cx_sq_ring(struct cx_qp *qp, uint16_t index);
+void cx_sq_ring_doorbell(struct cx_qp *qp, uint16_t index);
 /* Makes the queue execute the requests that its record announces, without a doorbell. */
-void cx_sq_poll(struct cx_qp *qp);
+void cx_sq_ring_all(struct cx_qp *qp);
 void cx_sq_flush(struct cx_qp *qp);
 /* Forgets the frames without a completion, when the queue is reset or destroyed: no completion will report them. */
 void cx_sq_count_unreported(struct cx_qp *qp);
@@ -133,7 +133,7 @@ enum {
 };
 
 /* A contiguous copy of a request if the queue wraps within it. */
-struct cx_request {
+struct cx_send_request {
     const uint8_t *bytes;
     uint32_t length;
     uint16_t index;
@@ -153,16 +153,16 @@ struct cx_gathered {
 /* send_request.c; functions return 0 or a syndrome. */
 uint8_t cx_append_bytes(struct cx_gathered *to, const uint8_t *from, uint32_t length);
 /* Appends the data segment at `*at`, and moves `*at` to the next one. */
-uint8_t cx_gather_segment(const struct cx_qp *qp, const struct cx_request *request, uint32_t *at,
+uint8_t cx_gather_segment(const struct cx_qp *qp, const struct cx_send_request *request, uint32_t *at,
                           struct cx_gathered *to);
 /* Appends the data segments from `at` to the end of the request. */
-uint8_t cx_gather_segments(const struct cx_qp *qp, const struct cx_request *request, uint32_t at,
+uint8_t cx_gather_segments(const struct cx_qp *qp, const struct cx_send_request *request, uint32_t at,
                            struct cx_gathered *to);
 
 /* send_queue.c */
 uint8_t cx_send_frame(struct cx_qp *qp, struct cx_gathered *frame, uint8_t checksum_flags);
 
 /* multi_packet.c */
-uint8_t cx_multi_packet_send(struct cx_qp *qp, const struct cx_request *request);
+uint8_t cx_multi_packet_send(struct cx_qp *qp, const struct cx_send_request *request);
 
 #endif

@@ -17,13 +17,13 @@ void cx_raise_all(struct cx_device *device, enum ibv_event_type type, uint32_t p
 
 void cx_sq_enter_error(struct cx_qp *qp)
 {
-    qp->sq.state = CX_ERROR;
+    qp->sq.state = CX_QUEUE_ERROR;
     cx_sq_flush(qp);
 }
 
 void cx_rq_enter_error(struct cx_rq *rq)
 {
-    rq->state = CX_ERROR;
+    rq->state = CX_QUEUE_ERROR;
     cx_rq_flush(rq);
 }
 

@@ -280,7 +280,7 @@ int cx_ex_create_flow(struct cx_command *command)
     if (counters != NULL)
         counters->object.users++;
     const struct ib_uverbs_create_flow_resp response = {.flow_handle = flow->object.handle};
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }
 
@@ -297,7 +297,7 @@ void cx_flow_destroy(struct cx_object *object)
 int cx_ex_destroy_flow(struct cx_command *command)
 {
     struct ib_uverbs_destroy_flow request;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error != 0)
         return error;
     if (request.comp_mask != 0)

@@ -267,7 +267,7 @@ static void *map_doorbells(struct cx_context *context, size_t length, int protec
         errno = error;
         return MAP_FAILED;
     }
-    return cx_real()->mmap(NULL, length, protection | PROT_READ, flags, context->doorbell_file,
+    return cx_real()->mmap(NULL, length, protection | PROT_READ, flags, context->doorbell_fd,
                            (off_t)page * CX_PAGE_BYTES);
 }
 

@@ -27,7 +27,7 @@ void cx_pd_destroy(struct cx_object *object)
 int cx_dealloc_pd(struct cx_command *command)
 {
     struct ib_uverbs_dealloc_pd request;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     return cx_object_destroy(command->context, CX_PD, request.pd_handle, cx_pd_destroy);
 }
 
@@ -71,7 +71,7 @@ int cx_reg_mr(struct cx_command *command)
     struct cx_device *device = context->device;
     struct ib_uverbs_reg_mr request;
     uint32_t index;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     struct cx_pd *pd = cx_object_find(context, CX_PD, request.pd_handle);
     if (pd == NULL)
         return EINVAL;
@@ -116,6 +116,6 @@ void cx_mr_destroy(struct cx_object *object)
 int cx_dereg_mr(struct cx_command *command)
 {
     struct ib_uverbs_dereg_mr request;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     return cx_object_destroy(command->context, CX_MR, request.mr_handle, cx_mr_destroy);
 }

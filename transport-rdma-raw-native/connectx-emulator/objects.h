@@ -45,11 +45,11 @@ enum {
     CX_MAX_RQ_DESC_BYTES = 512,
     CX_MAX_RECV_WR = 32768,
     CX_MAX_CQE = 4194303,
-    CX_MAX_FRAME = 9000 + SV_MAX_OVERHEAD,
+    CX_MAX_FRAME_BYTES = 9000 + SV_MAX_OVERHEAD,
     CX_MAX_TSO_BYTES = 262144,
     CX_FIRST_MKEY = 0x1000,         /* index; keys are index << 8 | variant, so that 0x100 is none */
     CX_MKEYS = 16384,
-    CX_MAX_SESSION = 64,            /* completions that are compressed together */
+    CX_MAX_SESSION_CQES = 64,            /* completions that are compressed together */
     CX_CQE_BYTES = 64,
     /* Striding receive queues: the limits that the device reports, as logarithms. */
     CX_MIN_STRIDE_SHIFT = 6,        /* bytes per stride */
@@ -58,7 +58,7 @@ enum {
     CX_MAX_STRIDES_SHIFT = 16,
 };
 
-enum cx_kind { CX_PD, CX_MR, CX_CQ, CX_QP, CX_WQ, CX_IND_TABLE, CX_FLOW, CX_COUNTERS, CX_UAR, CX_KINDS };
+enum cx_kind { CX_PD, CX_MR, CX_CQ, CX_QP, CX_WQ, CX_IND_TABLE, CX_FLOW, CX_COUNTERS, CX_UAR, CX_KIND_COUNT };
 
 struct cx_device;
 struct cx_context;
@@ -117,11 +117,11 @@ struct cx_cq {
     _Atomic uint32_t *record;       /* [0] consumer index, [1] arming; big-endian */
     uint32_t produced;
     uint32_t vector;                /* vector of its completion events */
-    uint32_t uar;                   /* doorbell page for arming it */
+    uint32_t uar_index;                   /* doorbell page for arming it */
     struct cx_events *channel;      /* NULL: none */
     enum cx_arm armed;
     int last_event_sn;              /* sequence number of the last arming that raised an event, or -1 */
-    bool overrun;
+    bool has_overrun;
     bool ignores_overrun;           /* unread entries are overwritten */
     struct cx_session *session;     /* NULL: entries are not compressed */
 };
@@ -129,7 +129,7 @@ struct cx_cq {
 /* Common to the work queues of both directions. */
 struct cx_ring {
     uint8_t *memory;
-    uint32_t units;                 /* a power of two: 64-byte blocks of a send queue, requests of a receive queue */
+    uint32_t unit_count;                 /* a power of two: 64-byte blocks of a send queue, requests of a receive queue */
     uint32_t unit_shift;
     _Atomic uint32_t *record;       /* big-endian producer index, 16 bits */
     uint16_t consumed;
@@ -139,7 +139,7 @@ struct cx_ring {
 /* MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC and _MC. */
 enum { CX_SELF_LB_UNICAST = 1, CX_SELF_LB_MULTICAST = 2 };
 
-enum cx_ring_state { CX_OFF, CX_READY, CX_ERROR };
+enum cx_queue_state { CX_QUEUE_OFF, CX_QUEUE_READY, CX_QUEUE_ERROR };
 
 /* Requests of several strides. A frame occupies as many strides as its length needs. */
 struct cx_strides {
@@ -154,25 +154,25 @@ struct cx_rq {
     struct cx_pd *pd;
     struct cx_cq *cq;
     struct cx_ring ring;
-    enum cx_ring_state state;
+    enum cx_queue_state state;
     uint32_t number;
     uint32_t uidx;
     bool signature;                 /* a 16-byte segment before the scatter list */
     struct cx_strides strides;
-    uint8_t fail_next;              /* syndrome of an injected error; 0: none */
+    uint8_t injected_syndrome;              /* syndrome of an injected error; 0: none */
 };
 
 struct cx_sq {
     struct cx_ring ring;
     struct cx_cq *cq;
-    uint32_t uar;                   /* doorbell page */
+    uint32_t uar_index;                   /* doorbell page */
     bool rung;
-    bool bounded;                   /* step mode: the doorbell applies to requests up to `last` */
-    uint16_t last;
+    bool bounded;                   /* step mode: the doorbell applies to requests up to `last_rung` */
+    uint16_t last_rung;
     bool blueflame;                 /* step mode: the doorbell contained the request itself */
     uint8_t blueflame_bytes[CX_BF_BYTES / 2];
-    enum cx_ring_state state;
-    uint8_t fail_next;
+    enum cx_queue_state state;
+    uint8_t injected_syndrome;
     uint32_t unreported;            /* frames executed since the last completion that was written */
     struct sv_steer_cache cache;
     struct softverbs_queue_counters counters;
@@ -239,7 +239,7 @@ struct cx_context {
     struct cx_context *next;
     struct cx_events *async;        /* NULL until the program has opened the descriptor */
     bool opened;                    /* GET_CONTEXT has been answered */
-    int doorbell_file;              /* memfd with the pages */
+    int doorbell_fd;              /* memfd with the pages */
     struct cx_record_page *record_pages;
     uint32_t static_bfregs;
     uint32_t low_latency_bfregs;
@@ -287,7 +287,7 @@ struct cx_device {
     struct cx_qp *qps;
     struct cx_wq *wqs;
     struct cx_cq *cqs;
-    uint32_t next_number;           /* next number of a queue */
+    uint32_t next_queue_number;           /* next number of a queue */
     uint32_t next_cqn;
     uint32_t next_pdn;
     uint32_t next_mkey;
@@ -307,7 +307,7 @@ struct cx_device {
     struct cxemu_counters counters;
     struct cx_faults faults;
     struct cxemu_doorbell trace[CX_TRACE_ENTRIES];
-    uint64_t traced;
+    uint64_t trace_count;
 };
 
 /* ---- objects.c. The device's mutex is held. ---- */

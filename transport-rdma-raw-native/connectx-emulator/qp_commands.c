@@ -37,7 +37,7 @@ int cx_ring_init(struct cx_ring *ring, struct cx_object *owner, uint64_t memory,
     if (!cx_is_mapped(memory, (uint64_t)units << unit_shift, true) || !cx_is_mapped(record, 4, true))
         return EFAULT;
     ring->memory = (uint8_t *)(uintptr_t)memory;
-    ring->units = units;
+    ring->unit_count = units;
     ring->unit_shift = unit_shift;
     ring->record = (_Atomic uint32_t *)(uintptr_t)record;
     int error = cx_object_pin(owner, memory, (uint64_t)units << unit_shift);
@@ -86,12 +86,12 @@ static int init_send(struct cx_qp *qp, const struct wanted *wanted)
     if (driver->flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) {
         if (driver->bfreg_index >= CX_MAX_UARS || !context->uars[driver->bfreg_index].in_use)
             return EINVAL;
-        qp->sq.uar = driver->bfreg_index;
+        qp->sq.uar_index = driver->bfreg_index;
     } else {
         qp->static_bfreg = cx_bfreg_alloc(context);
         if (qp->static_bfreg == UINT32_MAX)
             return EINVAL;
-        qp->sq.uar = qp->static_bfreg / CX_USED_BFREGS_PER_UAR;
+        qp->sq.uar_index = qp->static_bfreg / CX_USED_BFREGS_PER_UAR;
     }
     qp->sq.cq->object.users++;
     qp->has_sq = true;
@@ -127,7 +127,7 @@ static int init_plain(struct cx_qp *qp, const struct wanted *wanted)
     qp->sq_sig_all = wanted->request.sq_sig_all;
     qp->self_loopback = self_loopback_of(wanted->driver.flags);
     qp->steering.blocks_self_multicast = wanted->request.create_flags & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
-    qp->number = qp->object.context->device->next_number++ & 0xffffff;
+    qp->number = qp->object.context->device->next_queue_number++ & 0xffffff;
     qp->rq.number = qp->number;
     qp->rq.device = qp->object.context->device;
     qp->rq.owner = &qp->object;
@@ -163,7 +163,7 @@ static uint32_t bfreg_index(const struct cx_qp *qp)
 
 static int create_plain(struct cx_command *command, struct wanted *wanted, struct cx_qp **created)
 {
-    int error = CX_DRIVER_REQUEST(command, &wanted->driver);
+    int error = CX_READ_DRIVER_REQUEST(command, &wanted->driver);
     if (error == 0)
         error = check_wanted(wanted);
     if (error != 0)
@@ -197,7 +197,7 @@ int cx_create_qp(struct cx_command *command)
 {
     struct ib_uverbs_create_qp request;
     struct cx_qp *qp;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     struct wanted wanted = {.request = {
         .user_handle = request.user_handle,
         .pd_handle = request.pd_handle,
@@ -250,7 +250,7 @@ static int init_rss(struct cx_qp *qp, const struct ib_uverbs_ex_create_qp *reque
     qp->ind_table = table;
     table->object.users++;
     qp->steering.ind_table = table->steering;
-    qp->number = qp->object.context->device->next_number++ & 0xffffff;
+    qp->number = qp->object.context->device->next_queue_number++ & 0xffffff;
     return 0;
 }
 
@@ -258,7 +258,7 @@ static int create_rss(struct cx_command *command, const struct ib_uverbs_ex_crea
                       struct cx_qp **created)
 {
     struct mlx5_ib_create_qp_rss driver;
-    int error = CX_DRIVER_REQUEST(command, &driver);
+    int error = CX_READ_DRIVER_REQUEST(command, &driver);
     if (error != 0)
         return error;
     if (request->qp_type != IBV_QPT_RAW_PACKET)
@@ -284,7 +284,7 @@ int cx_ex_create_qp(struct cx_command *command)
 {
     struct wanted wanted = {0};
     struct cx_qp *qp;
-    int error = CX_CORE_REQUEST(command, &wanted.request);
+    int error = CX_READ_CORE_REQUEST(command, &wanted.request);
     if (error != 0)
         return error;
     if (wanted.request.comp_mask & ~(uint32_t)IB_UVERBS_CREATE_QP_SUP_COMP_MASK)
@@ -296,7 +296,7 @@ int cx_ex_create_qp(struct cx_command *command)
     if (error != 0)
         return error;
     struct ib_uverbs_ex_create_qp_resp response = {.base = qp->cap, .response_length = sizeof response};
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }
 
@@ -323,7 +323,7 @@ void cx_qp_destroy(struct cx_object *object)
 int cx_destroy_qp(struct cx_command *command)
 {
     struct ib_uverbs_destroy_qp request;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     struct cx_qp *qp = cx_object_find(command->context, CX_QP, request.qp_handle);
     if (qp == NULL)
         return EINVAL;
@@ -333,6 +333,6 @@ int cx_destroy_qp(struct cx_command *command)
         cx_events_withdraw(command->context->async, &qp->object.events);
     struct ib_uverbs_destroy_qp_resp response = {.events_reported = qp->object.events.async_events_reported};
     cx_qp_destroy(&qp->object);
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }

@@ -53,7 +53,7 @@ void cx_ring_reset(struct cx_ring *ring)
 
 static bool half_failed(const struct cx_qp *qp)
 {
-    return (qp->has_sq && qp->sq.state == CX_ERROR) || (qp->has_rq && qp->rq.state == CX_ERROR);
+    return (qp->has_sq && qp->sq.state == CX_QUEUE_ERROR) || (qp->has_rq && qp->rq.state == CX_QUEUE_ERROR);
 }
 
 static void apply(struct cx_qp *qp, uint32_t to)
@@ -71,15 +71,15 @@ static void apply(struct cx_qp *qp, uint32_t to)
         cx_ring_reset(&qp->sq.ring);
         cx_ring_reset(&qp->rq.ring);
         qp->sq.rung = false;
-        qp->sq.fail_next = 0;
-        qp->rq.fail_next = 0;
+        qp->sq.injected_syndrome = 0;
+        qp->rq.injected_syndrome = 0;
         qp->port = 0;
     }
     qp->state = to;
-    qp->sq.state = to == IBV_QPS_RTS ? CX_READY : CX_OFF;
-    qp->rq.state = to == IBV_QPS_RTR || to == IBV_QPS_RTS ? CX_READY : CX_OFF;
+    qp->sq.state = to == IBV_QPS_RTS ? CX_QUEUE_READY : CX_QUEUE_OFF;
+    qp->rq.state = to == IBV_QPS_RTR || to == IBV_QPS_RTS ? CX_QUEUE_READY : CX_QUEUE_OFF;
     /* Requests rung before the queue was ready are executed now. */
-    qp->sq.rung = qp->sq.state == CX_READY;
+    qp->sq.rung = qp->sq.state == CX_QUEUE_READY;
 }
 
 static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *request)
@@ -99,7 +99,7 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
      * (modify_raw_packet_qp()).
      */
     if (to != IBV_QPS_RESET && to != qp->state && half_failed(qp)) {
-        if (to == IBV_QPS_ERR && qp->has_rq && qp->rq.state != CX_ERROR)
+        if (to == IBV_QPS_ERR && qp->has_rq && qp->rq.state != CX_QUEUE_ERROR)
             cx_rq_enter_error(&qp->rq);
         return EINVAL;
     }
@@ -113,14 +113,14 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
 int cx_modify_qp(struct cx_command *command)
 {
     struct ib_uverbs_modify_qp request;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     return modify(command, &request);
 }
 
 int cx_ex_modify_qp(struct cx_command *command)
 {
     struct ib_uverbs_ex_modify_qp request;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error != 0)
         return error;
     if (request.base.attr_mask & IBV_QP_RATE_LIMIT)
@@ -128,7 +128,7 @@ int cx_ex_modify_qp(struct cx_command *command)
     error = modify(command, &request.base);
     const struct ib_uverbs_ex_modify_qp_resp response = {.response_length = sizeof response};
     if (error == 0)
-        CX_RESPOND(command, &response);
+        CX_CORE_RESPOND(command, &response);
     return error;
 }
 
@@ -138,8 +138,8 @@ int cx_ex_modify_qp(struct cx_command *command)
  */
 static bool query_state(struct cx_qp *qp)
 {
-    bool rq_failed = qp->has_rq && qp->rq.state == CX_ERROR;
-    bool sq_failed = qp->has_sq && qp->sq.state == CX_ERROR;
+    bool rq_failed = qp->has_rq && qp->rq.state == CX_QUEUE_ERROR;
+    bool sq_failed = qp->has_sq && qp->sq.state == CX_QUEUE_ERROR;
     if (rq_failed && qp->has_sq && !sq_failed)
         return false;
     if (rq_failed)
@@ -152,7 +152,7 @@ static bool query_state(struct cx_qp *qp)
 int cx_query_qp(struct cx_command *command)
 {
     struct ib_uverbs_query_qp request;
-    CX_CORE_REQUEST(command, &request);
+    CX_READ_CORE_REQUEST(command, &request);
     struct cx_qp *qp = cx_object_find(command->context, CX_QP, request.qp_handle);
     if (qp == NULL)
         return EINVAL;
@@ -171,6 +171,6 @@ int cx_query_qp(struct cx_command *command)
         .port_num = qp->port,
         .sq_sig_all = qp->sq_sig_all,
     };
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }

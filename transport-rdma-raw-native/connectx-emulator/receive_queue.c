@@ -16,9 +16,9 @@ enum { SEGMENT_BYTES = 16, NO_KEY = MLX5_INVALID_LKEY };
 static void read_record(struct cx_rq *rq)
 {
     uint32_t record = atomic_load_explicit(rq->ring.record, memory_order_acquire);
-    uint16_t produced = (uint16_t)(cx_mutant(CX_MUTANT_RECEIVE_RECORD_SWAPPED) ? record : be32toh(record));
-    bool reserved = be32toh(record) > UINT16_MAX && !cx_mutant(CX_MUTANT_RECEIVE_RECORD_SWAPPED);
-    if (reserved || (uint16_t)(produced - rq->ring.consumed) > rq->ring.units) {
+    uint16_t produced = (uint16_t)(cx_is_mutant(CX_MUTANT_RECEIVE_RECORD_SWAPPED) ? record : be32toh(record));
+    bool reserved = be32toh(record) > UINT16_MAX && !cx_is_mutant(CX_MUTANT_RECEIVE_RECORD_SWAPPED);
+    if (reserved || (uint16_t)(produced - rq->ring.consumed) > rq->ring.unit_count) {
         rq->device->counters.bad_doorbells++;
         return;
     }
@@ -34,7 +34,7 @@ bool cx_rq_has_request(struct cx_rq *rq)
 
 const uint8_t *cx_rq_request(const struct cx_rq *rq)
 {
-    return rq->ring.memory + ((size_t)(rq->ring.consumed & (rq->ring.units - 1)) << rq->ring.unit_shift);
+    return rq->ring.memory + ((size_t)(rq->ring.consumed & (rq->ring.unit_count - 1)) << rq->ring.unit_shift);
 }
 
 /* Completes a request with an error. In a striding queue it uses all remaining strides of the request. */
@@ -144,10 +144,10 @@ static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag
         .opcode = MLX5_CQE_RESP_SEND, .number = tag, .byte_count = frame->length, .frame = frame,
     };
     if (blocks_self_loopback(rq, frame)) {
-        counters->own_blocked++;
+        counters->self_loopback_blocked++;
         return;
     }
-    if (rq->state != CX_READY) {
+    if (rq->state != CX_QUEUE_READY) {
         counters->not_ready++;
         return;
     }
@@ -157,8 +157,8 @@ static void receive(struct cx_rq *rq, const struct sv_frame *frame, uint32_t tag
         counters->no_receive++;
         return;
     }
-    uint8_t syndrome = placed == CX_TOO_LONG ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : rq->fail_next;
-    rq->fail_next = 0;
+    uint8_t syndrome = placed == CX_TOO_LONG ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : rq->injected_syndrome;
+    rq->injected_syndrome = 0;
     if (syndrome == 0)
         syndrome = fill(rq, frame, &completion);
     if (syndrome != 0) {
@@ -190,7 +190,7 @@ void sv_rq_deliver(struct sv_rq *steering, const struct sv_frame *frames, const 
 
 void cx_rq_flush(struct cx_rq *rq)
 {
-    if (cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN))
+    if (cx_is_mutant(CX_MUTANT_FLUSH_FORGOTTEN))
         return;
     read_record(rq);
     while (rq->ring.consumed != rq->ring.produced) {

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-int cx_request(const struct cx_buffer *buffer, void *to, size_t bytes)
+int cx_read_request(const struct cx_buffer *buffer, void *to, size_t bytes)
 {
     size_t there = buffer->in_bytes < bytes ? buffer->in_bytes : bytes;
     memset(to, 0, bytes);

@@ -15,7 +15,7 @@ enum { INLINE_HEADER_AT = offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start) };
 
 /* ---- completing ---- */
 
-static void complete_request(struct cx_qp *qp, const struct cx_request *request, uint8_t syndrome)
+static void complete_request(struct cx_qp *qp, const struct cx_send_request *request, uint8_t syndrome)
 {
     struct cx_completion completion = {
         .opcode = syndrome == 0 ? MLX5_CQE_REQ : MLX5_CQE_REQ_ERR,
@@ -33,10 +33,10 @@ static void complete_request(struct cx_qp *qp, const struct cx_request *request,
 /* ---- reading a request ---- */
 
 /* Returns 0, or the syndrome of an invalid request, which then counts as one block. */
-static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct cx_request *request)
+static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct cx_send_request *request)
 {
     const struct cx_ring *ring = &qp->sq.ring;
-    uint32_t mask = ring->units - 1;
+    uint32_t mask = ring->unit_count - 1;
     uint32_t at = (ring->consumed & mask) * MLX5_SEND_WQE_BB;
     struct mlx5_wqe_ctrl_seg control;
     memcpy(&control, ring->memory + at, sizeof control);
@@ -55,7 +55,7 @@ static uint8_t fetch(const struct cx_qp *qp, uint16_t available, struct cx_reque
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     request->blocks = (uint8_t)blocks;
     request->length = segments * CX_SEGMENT_BYTES;
-    uint32_t to_end = ring->units * MLX5_SEND_WQE_BB - at;
+    uint32_t to_end = ring->unit_count * MLX5_SEND_WQE_BB - at;
     request->bytes = ring->memory + at;
     if (request->length > to_end) {
         memcpy(request->copy, ring->memory + at, to_end);
@@ -89,7 +89,7 @@ uint8_t cx_send_frame(struct cx_qp *qp, struct cx_gathered *frame, uint8_t check
     return 0;
 }
 
-static uint8_t execute_send(struct cx_qp *qp, const struct cx_request *request)
+static uint8_t execute_send(struct cx_qp *qp, const struct cx_send_request *request)
 {
     struct cx_device *device = qp->object.context->device;
     const uint32_t eth_at = sizeof(struct mlx5_wqe_ctrl_seg);
@@ -102,7 +102,7 @@ static uint8_t execute_send(struct cx_qp *qp, const struct cx_request *request)
     if (header < device->min_inline_bytes || header > request->length - header_at)
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
     uint32_t data_at = (header_at + header + CX_SEGMENT_BYTES - 1) & ~(uint32_t)(CX_SEGMENT_BYTES - 1);
-    struct cx_gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME};
+    struct cx_gathered frame = {.bytes = device->scratch, .limit = CX_MAX_FRAME_BYTES};
     if (request->opcode == MLX5_OPCODE_TSO) {
         frame.limit = CX_MAX_TSO_BYTES;
         uint8_t syndrome = cx_gather_segments(qp, request, data_at, &frame);
@@ -119,7 +119,7 @@ static uint8_t execute_send(struct cx_qp *qp, const struct cx_request *request)
  * Compares the bytes written to the register, line by line, as they leave a processor. Sets *whole to true if the whole
  * request was there. Lines may arrive late or in another order, and then do not count.
  */
-static bool differs_from_blueflame(const struct cx_sq *sq, const struct cx_request *request, bool *whole)
+static bool differs_from_blueflame(const struct cx_sq *sq, const struct cx_send_request *request, bool *whole)
 {
     static const uint8_t nothing[CX_LINE_BYTES];
     *whole = request->length <= sizeof sq->blueflame_bytes;
@@ -138,12 +138,12 @@ static bool differs_from_blueflame(const struct cx_sq *sq, const struct cx_reque
  * The device takes a request from the register if it was written there, and then does not read the ring. It reads other
  * requests over PCIe.
  */
-static bool check_blueflame(struct cx_qp *qp, const struct cx_request *request)
+static bool check_blueflame(struct cx_qp *qp, const struct cx_send_request *request)
 {
     struct cx_sq *sq = &qp->sq;
     bool whole = false;
     bool differs = false;
-    if (sq->blueflame && request->index == sq->last) {
+    if (sq->blueflame && request->index == sq->last_rung) {
         sq->blueflame = false;
         differs = differs_from_blueflame(sq, request, &whole);
     }
@@ -152,13 +152,13 @@ static bool check_blueflame(struct cx_qp *qp, const struct cx_request *request)
     return !differs;
 }
 
-static uint8_t execute(struct cx_qp *qp, const struct cx_request *request)
+static uint8_t execute(struct cx_qp *qp, const struct cx_send_request *request)
 {
     if (!check_blueflame(qp, request))
         return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
-    if (qp->sq.fail_next != 0) {
-        uint8_t syndrome = qp->sq.fail_next;
-        qp->sq.fail_next = 0;
+    if (qp->sq.injected_syndrome != 0) {
+        uint8_t syndrome = qp->sq.injected_syndrome;
+        qp->sq.injected_syndrome = 0;
         return syndrome;
     }
     switch (request->opcode) {
@@ -184,36 +184,36 @@ static bool read_record(struct cx_qp *qp)
     uint16_t produced = (uint16_t)record;
     if (record > UINT16_MAX)
         return false;
-    if (cx_mutant(CX_MUTANT_RECORD_IGNORED) && produced != ring->consumed)
+    if (cx_is_mutant(CX_MUTANT_RECORD_IGNORED) && produced != ring->consumed)
         produced = (uint16_t)(ring->consumed + 1);
-    if ((uint16_t)(produced - ring->consumed) > ring->units)
+    if ((uint16_t)(produced - ring->consumed) > ring->unit_count)
         return false;
     ring->produced = produced;
     return true;
 }
 
-bool cx_sq_announced(const struct cx_qp *qp, uint16_t index)
+bool cx_sq_is_announced(const struct cx_qp *qp, uint16_t index)
 {
     const struct cx_ring *ring = &qp->sq.ring;
     uint16_t produced = (uint16_t)be32toh(atomic_load_explicit(ring->record, memory_order_acquire));
     uint16_t behind = (uint16_t)(produced - index);
-    return behind != 0 && behind <= ring->units;
+    return behind != 0 && behind <= ring->unit_count;
 }
 
-void cx_sq_ring(struct cx_qp *qp, uint16_t index)
+void cx_sq_ring_doorbell(struct cx_qp *qp, uint16_t index)
 {
     struct cx_sq *sq = &qp->sq;
     uint16_t consumed = sq->ring.consumed;
-    if ((uint16_t)(index - consumed) >= sq->ring.units)
+    if ((uint16_t)(index - consumed) >= sq->ring.unit_count)
         return;     /* executed before the doorbell was seen */
     /* Of two pending doorbells, the one for more requests applies. */
-    if (!sq->rung || !sq->bounded || (uint16_t)(index - consumed) > (uint16_t)(sq->last - consumed))
-        sq->last = index;
+    if (!sq->rung || !sq->bounded || (uint16_t)(index - consumed) > (uint16_t)(sq->last_rung - consumed))
+        sq->last_rung = index;
     sq->bounded = true;
     sq->rung = true;
 }
 
-void cx_sq_poll(struct cx_qp *qp)
+void cx_sq_ring_all(struct cx_qp *qp)
 {
     qp->sq.bounded = false;
     qp->sq.rung = true;
@@ -231,12 +231,12 @@ static void bad_record(struct cx_qp *qp)
 static bool run_one(struct cx_qp *qp)
 {
     struct cx_sq *sq = &qp->sq;
-    struct cx_request request;
+    struct cx_send_request request;
     uint8_t syndrome = fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
     if (syndrome == 0)
         syndrome = execute(qp, &request);
     sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
-    if (request.index == sq->last && sq->bounded)
+    if (request.index == sq->last_rung && sq->bounded)
         sq->bounded = sq->rung = false;
     if (syndrome == 0 && request.opcode != MLX5_OPCODE_NOP && request.opcode != CX_OPCODE_MULTI_PACKET)
         sq->unreported++;
@@ -244,7 +244,7 @@ static bool run_one(struct cx_qp *qp)
         complete_request(qp, &request, syndrome);
     /* The completion may have caused an overrun. */
     if (syndrome == 0)
-        return sq->state == CX_READY;
+        return sq->state == CX_QUEUE_READY;
     qp->object.context->device->counters.send_errors++;
     cx_sq_enter_error(qp);
     return false;
@@ -254,7 +254,7 @@ unsigned cx_sq_run(struct cx_qp *qp, unsigned budget)
 {
     struct cx_sq *sq = &qp->sq;
     unsigned done = 0;
-    if (sq->state != CX_READY)
+    if (sq->state != CX_QUEUE_READY)
         return 0;
     if (!read_record(qp)) {
         bad_record(qp);
@@ -283,10 +283,10 @@ void cx_sq_count_unreported(struct cx_qp *qp)
 void cx_sq_flush(struct cx_qp *qp)
 {
     struct cx_sq *sq = &qp->sq;
-    if (cx_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
+    if (cx_is_mutant(CX_MUTANT_FLUSH_FORGOTTEN) || !read_record(qp))
         return;
     while (sq->ring.consumed != sq->ring.produced) {
-        struct cx_request request;
+        struct cx_send_request request;
         fetch(qp, (uint16_t)(sq->ring.produced - sq->ring.consumed), &request);
         sq->ring.consumed = (uint16_t)(sq->ring.consumed + request.blocks);
         complete_request(qp, &request, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);

@@ -16,7 +16,7 @@ uint8_t cx_append_bytes(struct cx_gathered *to, const uint8_t *from, uint32_t le
     return 0;
 }
 
-static uint8_t append_inline(const struct cx_request *request, uint32_t *at, uint32_t bytes, struct cx_gathered *to)
+static uint8_t append_inline(const struct cx_send_request *request, uint32_t *at, uint32_t bytes, struct cx_gathered *to)
 {
     const uint32_t header = sizeof(uint32_t);
     if (bytes > request->length - *at - header)
@@ -26,7 +26,7 @@ static uint8_t append_inline(const struct cx_request *request, uint32_t *at, uin
     return syndrome;
 }
 
-uint8_t cx_gather_segment(const struct cx_qp *qp, const struct cx_request *request, uint32_t *at,
+uint8_t cx_gather_segment(const struct cx_qp *qp, const struct cx_send_request *request, uint32_t *at,
                           struct cx_gathered *to)
 {
     struct cx_device *device = qp->object.context->device;
@@ -46,7 +46,7 @@ uint8_t cx_gather_segment(const struct cx_qp *qp, const struct cx_request *reque
     return cx_append_bytes(to, from, count);
 }
 
-uint8_t cx_gather_segments(const struct cx_qp *qp, const struct cx_request *request, uint32_t at,
+uint8_t cx_gather_segments(const struct cx_qp *qp, const struct cx_send_request *request, uint32_t at,
                            struct cx_gathered *to)
 {
     uint8_t syndrome = 0;

@@ -57,7 +57,7 @@ enum cx_placed cx_strides_place(struct cx_rq *rq, uint32_t length, struct cx_com
 uint8_t cx_strides_fill(const struct cx_rq *rq, const struct sv_frame *frame)
 {
     uint32_t first = rq->strides.next;
-    if (cx_mutant(CX_MUTANT_STRIDES_OVERLAP) && first > 0)
+    if (cx_is_mutant(CX_MUTANT_STRIDES_OVERLAP) && first > 0)
         first--;
     return cx_rq_scatter(rq, data_segments_at(rq), first << rq->strides.shift, frame);
 }

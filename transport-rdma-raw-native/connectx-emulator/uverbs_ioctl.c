@@ -112,7 +112,7 @@ static int query_gid_table(struct cx_context *context, struct ib_uverbs_ioctl_hd
 {
     struct ib_uverbs_attr *size = find_attribute(request, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
     struct ib_uverbs_attr *entries = find_attribute(request, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
-    const uint64_t number = cx_gids();
+    const uint64_t number = cx_gid_count();
     struct ib_uverbs_gid_entry entry = gid_entry(context->device);
     if (!context->opened || size == NULL || entries == NULL || size->data < sizeof entry || entries->len < size->data)
         return EINVAL;
@@ -125,7 +125,7 @@ static int query_gid_entry(struct cx_context *context, struct ib_uverbs_ioctl_hd
     struct ib_uverbs_attr *port = find_attribute(request, UVERBS_ATTR_QUERY_GID_ENTRY_PORT);
     struct ib_uverbs_attr *index = find_attribute(request, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
     if (!context->opened || port == NULL || index == NULL || (uint32_t)port->data != 1 ||
-        (uint32_t)index->data >= cx_gids())
+        (uint32_t)index->data >= cx_gid_count())
         return EINVAL;
     struct ib_uverbs_gid_entry entry = gid_entry(context->device);
     return respond(request, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof entry);

@@ -27,7 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { TAP_BURST = 64, CABLE_FRAMES = 1024, CABLE_PAUSE_BELOW = 256 };
+enum { RECEIVE_BURST = 64, CABLE_FRAMES = 1024, CABLE_PAUSE_BELOW = 256 };
 
 enum wire_kind { WIRE_LOOP, WIRE_PLUG, WIRE_CABLE, WIRE_TAP, WIRE_SOCKET };
 
@@ -38,7 +38,7 @@ struct inbox {
     _Atomic uint32_t count;         /* written with the mutex held, read without it as a hint */
     struct {
         uint32_t length;
-        uint8_t bytes[CX_MAX_FRAME];
+        uint8_t bytes[CX_MAX_FRAME_BYTES];
     } frames[CABLE_FRAMES];
 };
 
@@ -50,8 +50,8 @@ struct cx_wire {
     socklen_t peer_bytes;
     struct cx_wire *other_end;      /* other end of the cable, or NULL until it is connected */
     struct inbox *inbox;
-    int kernel_tap;                 /* TAP device that is the port's interface of the kernel, or -1 */
-    uint8_t buffer[CX_MAX_FRAME];
+    int kernel_tap_fd;                 /* TAP device that is the port's interface of the kernel, or -1 */
+    uint8_t buffer[CX_MAX_FRAME_BYTES];
 };
 
 static struct cx_wire *unconnected_wire;
@@ -74,9 +74,9 @@ static int open_tap(const char *name, int *fd)
 static int open_kernel_interface(struct cx_wire *wire)
 {
     struct ifreq request = {.ifr_hwaddr.sa_family = ARPHRD_ETHER};
-    int error = open_tap(wire->device->interface, &wire->kernel_tap);
+    int error = open_tap(wire->device->interface, &wire->kernel_tap_fd);
     memcpy(request.ifr_hwaddr.sa_data, wire->device->mac, sizeof wire->device->mac);
-    if (error == 0 && cx_real()->ioctl(wire->kernel_tap, SIOCSIFHWADDR, &request) != 0)
+    if (error == 0 && cx_real()->ioctl(wire->kernel_tap_fd, SIOCSIFHWADDR, &request) != 0)
         error = errno;
     return error;
 }
@@ -145,7 +145,7 @@ int cx_wire_open(struct cx_device *device, const char *kind)
     struct cx_wire *wire = calloc(1, sizeof *wire);
     if (wire == NULL)
         return ENOMEM;
-    wire->fd = wire->kernel_tap = -1;
+    wire->fd = wire->kernel_tap_fd = -1;
     wire->device = device;
     device->wire = wire;
     int error = open_kind(wire, kind);
@@ -155,7 +155,7 @@ int cx_wire_open(struct cx_device *device, const char *kind)
 void cx_wire_descriptors(const struct cx_device *device, int descriptors[CX_WIRE_DESCRIPTORS])
 {
     descriptors[0] = device->wire->fd;
-    descriptors[1] = device->wire->kernel_tap;
+    descriptors[1] = device->wire->kernel_tap_fd;
 }
 
 /* ---- sending ---- */
@@ -163,7 +163,7 @@ void cx_wire_descriptors(const struct cx_device *device, int descriptors[CX_WIRE
 static void put_in_inbox(struct cx_device *device, struct inbox *inbox, const struct sv_frame *frame)
 {
     pthread_mutex_lock(&inbox->mutex);
-    if (inbox->count == CABLE_FRAMES || frame->length > CX_MAX_FRAME) {
+    if (inbox->count == CABLE_FRAMES || frame->length > CX_MAX_FRAME_BYTES) {
         device->counters.wire_lost++;
     } else {
         uint32_t slot = (inbox->first + inbox->count++) % CABLE_FRAMES;
@@ -209,8 +209,8 @@ static void steer(struct cx_device *device, struct cx_qp *sender, struct sv_fram
     sv_dispatch(&device->flows, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);
     device->counters.no_match += counters->no_match - before;
     /* The kernel receives the frames that no rule takes. */
-    if (sender == NULL && counters->no_match != before && device->wire->kernel_tap >= 0 &&
-        cx_real()->write(device->wire->kernel_tap, frame->data, frame->length) != (ssize_t)frame->length)
+    if (sender == NULL && counters->no_match != before && device->wire->kernel_tap_fd >= 0 &&
+        cx_real()->write(device->wire->kernel_tap_fd, frame->data, frame->length) != (ssize_t)frame->length)
         device->counters.wire_lost++;
 }
 
@@ -296,7 +296,7 @@ static unsigned receive_from_inbox(struct cx_device *device)
 {
     struct cx_wire *wire = device->wire;
     unsigned received = 0;
-    for (; received < TAP_BURST; received++) {
+    for (; received < RECEIVE_BURST; received++) {
         pthread_mutex_lock(&wire->inbox->mutex);
         if (wire->inbox->count == 0) {
             pthread_mutex_unlock(&wire->inbox->mutex);
@@ -316,7 +316,7 @@ static unsigned receive_from_descriptor(struct cx_device *device)
 {
     struct cx_wire *wire = device->wire;
     unsigned received = 0;
-    for (; received < TAP_BURST; received++) {
+    for (; received < RECEIVE_BURST; received++) {
         ssize_t length = cx_real()->read(wire->fd, wire->buffer, sizeof wire->buffer);
         if (length <= 0)
             break;
@@ -343,8 +343,8 @@ static unsigned send_from_kernel(struct cx_device *device)
 {
     struct cx_wire *wire = device->wire;
     unsigned sent = 0;
-    for (; wire->kernel_tap >= 0 && sent < TAP_BURST; sent++) {
-        ssize_t length = cx_real()->read(wire->kernel_tap, wire->buffer, sizeof wire->buffer);
+    for (; wire->kernel_tap_fd >= 0 && sent < RECEIVE_BURST; sent++) {
+        ssize_t length = cx_real()->read(wire->kernel_tap_fd, wire->buffer, sizeof wire->buffer);
         if (length <= 0)
             break;
         struct sv_frame frame = {.data = wire->buffer, .length = (uint32_t)length};
@@ -362,7 +362,7 @@ unsigned cx_wire_receive(struct cx_device *device)
 /* Frames that arrive while no program has the device open match no rule, and do not wait for the next program. */
 void cx_wire_discard_pending(struct cx_device *device)
 {
-    for (unsigned rounds = 0; rounds < CABLE_FRAMES / TAP_BURST && receive_from_wire(device) > 0; rounds++)
+    for (unsigned rounds = 0; rounds < CABLE_FRAMES / RECEIVE_BURST && receive_from_wire(device) > 0; rounds++)
         ;
 }
 

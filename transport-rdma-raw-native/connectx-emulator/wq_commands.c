@@ -48,7 +48,7 @@ static int init_wq(struct cx_wq *wq, const struct ib_uverbs_ex_create_wq *reques
     rq->device = context->device;
     rq->owner = &wq->object;
     wq->steering.rq.wq = &wq->steering;
-    rq->number = context->device->next_number++ & 0xffffff;
+    rq->number = context->device->next_queue_number++ & 0xffffff;
     rq->uidx = driver->user_index & 0xffffff;
     rq->signature = driver->flags & MLX5_WQ_FLAG_SIGNATURE;
     return 0;
@@ -59,9 +59,9 @@ int cx_ex_create_wq(struct cx_command *command)
     struct cx_device *device = command->context->device;
     struct ib_uverbs_ex_create_wq request;
     struct mlx5_ib_create_wq driver;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error == 0)
-        error = CX_DRIVER_REQUEST(command, &driver);
+        error = CX_READ_DRIVER_REQUEST(command, &driver);
     if (error != 0)
         return error;
     if (request.comp_mask != 0 || request.wq_type != IBV_WQT_RQ)
@@ -89,7 +89,7 @@ int cx_ex_create_wq(struct cx_command *command)
         .wqn = wq->rq.number,
     };
     struct mlx5_ib_create_wq_resp driver_response = {.response_length = sizeof driver_response};
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     CX_DRIVER_RESPOND(command, &driver_response);
     return 0;
 }
@@ -120,16 +120,16 @@ static void apply(struct cx_wq *wq, uint32_t to)
     if (to == IBV_WQS_RESET) {
         cx_ring_reset(&wq->rq.ring);
         wq->rq.strides.next = 0;
-        wq->rq.fail_next = 0;
+        wq->rq.injected_syndrome = 0;
     }
     wq->state = to;
-    wq->rq.state = to == IBV_WQS_RDY ? CX_READY : CX_OFF;
+    wq->rq.state = to == IBV_WQS_RDY ? CX_QUEUE_READY : CX_QUEUE_OFF;
 }
 
 int cx_ex_modify_wq(struct cx_command *command)
 {
     struct ib_uverbs_ex_modify_wq request;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error != 0)
         return error;
     struct cx_wq *wq = cx_object_find(command->context, CX_WQ, request.wq_handle);
@@ -142,7 +142,7 @@ int cx_ex_modify_wq(struct cx_command *command)
     if (!is_transition_allowed(wq->state, request.wq_state))
         return EINVAL;
     /* The driver names the state that it set last, which the device refuses after an error. */
-    if (request.wq_state != IBV_WQS_RESET && wq->state != IBV_WQS_ERR && wq->rq.state == CX_ERROR)
+    if (request.wq_state != IBV_WQS_RESET && wq->state != IBV_WQS_ERR && wq->rq.state == CX_QUEUE_ERROR)
         return EINVAL;
     if (request.wq_state != wq->state || request.wq_state == IBV_WQS_RESET)
         apply(wq, request.wq_state);
@@ -164,7 +164,7 @@ void cx_wq_destroy(struct cx_object *object)
 int cx_ex_destroy_wq(struct cx_command *command)
 {
     struct ib_uverbs_ex_destroy_wq request;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error != 0)
         return error;
     struct cx_wq *wq = cx_object_find(command->context, CX_WQ, request.wq_handle);
@@ -178,7 +178,7 @@ int cx_ex_destroy_wq(struct cx_command *command)
         .response_length = sizeof response, .events_reported = wq->object.events.async_events_reported,
     };
     cx_wq_destroy(&wq->object);
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     return 0;
 }
 
@@ -240,7 +240,7 @@ int cx_ex_create_ind_table(struct cx_command *command)
         .ind_tbl_num = table->object.handle,
     };
     struct mlx5_ib_create_rwq_ind_tbl_resp driver = {.response_length = sizeof driver};
-    CX_RESPOND(command, &response);
+    CX_CORE_RESPOND(command, &response);
     CX_DRIVER_RESPOND(command, &driver);
     return 0;
 }
@@ -257,7 +257,7 @@ void cx_ind_table_destroy(struct cx_object *object)
 int cx_ex_destroy_ind_table(struct cx_command *command)
 {
     struct ib_uverbs_ex_destroy_rwq_ind_table request;
-    int error = CX_CORE_REQUEST(command, &request);
+    int error = CX_READ_CORE_REQUEST(command, &request);
     if (error != 0)
         return error;
     if (request.comp_mask != 0)

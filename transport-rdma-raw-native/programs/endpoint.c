@@ -81,7 +81,7 @@ static void to_ready(struct ibv_qp *qp)
 static void link_lists(struct endpoint *endpoint)
 {
     for (unsigned i = 0; i < MAX_BURST; i++) {
-        endpoint->recv_sge[i] = (struct ibv_sge){.length = SLOT, .lkey = endpoint->mr->lkey};
+        endpoint->recv_sge[i] = (struct ibv_sge){.length = SLOT_BYTES, .lkey = endpoint->mr->lkey};
         endpoint->recv[i] = (struct ibv_recv_wr){.sg_list = &endpoint->recv_sge[i], .num_sge = 1};
         endpoint->send_sge[i] = (struct ibv_sge){.lkey = endpoint->mr->lkey};
         endpoint->send[i] = (struct ibv_send_wr){.sg_list = &endpoint->send_sge[i], .num_sge = 1,
@@ -105,7 +105,7 @@ void post_receives(struct endpoint *endpoint, const uint64_t *slots, unsigned co
 void endpoint_create(struct endpoint *endpoint, struct ibv_context *context, struct ibv_pd *pd,
                      struct ibv_flow_attr *rule)
 {
-    const size_t bytes = (size_t)(QUEUE + MAX_BURST) * SLOT;
+    const size_t bytes = (size_t)(QUEUE_ENTRIES + MAX_BURST) * SLOT_BYTES;
     endpoint->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (endpoint->memory == MAP_FAILED)
         die("mmap", errno);
@@ -113,12 +113,12 @@ void endpoint_create(struct endpoint *endpoint, struct ibv_context *context, str
     endpoint->mr = ibv_reg_mr(pd, endpoint->memory, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (endpoint->mr == NULL)
         die("ibv_reg_mr", errno);
-    endpoint->cq = ibv_create_cq(context, 2 * QUEUE, NULL, NULL, 0);
+    endpoint->cq = ibv_create_cq(context, 2 * QUEUE_ENTRIES, NULL, NULL, 0);
     if (endpoint->cq == NULL)
         die("ibv_create_cq", errno);
     struct ibv_qp_init_attr attr = {
         .send_cq = endpoint->cq, .recv_cq = endpoint->cq, .qp_type = IBV_QPT_RAW_PACKET,
-        .cap = {.max_send_wr = QUEUE, .max_recv_wr = QUEUE, .max_send_sge = 1, .max_recv_sge = 1},
+        .cap = {.max_send_wr = QUEUE_ENTRIES, .max_recv_wr = QUEUE_ENTRIES, .max_send_sge = 1, .max_recv_sge = 1},
     };
     endpoint->qp = ibv_create_qp(pd, &attr);
     if (endpoint->qp == NULL)
@@ -130,10 +130,10 @@ void endpoint_create(struct endpoint *endpoint, struct ibv_context *context, str
             die("ibv_create_flow", errno);
     }
     link_lists(endpoint);
-    for (unsigned i = 0; i < QUEUE; i += MAX_BURST) {
+    for (unsigned i = 0; i < QUEUE_ENTRIES; i += MAX_BURST) {
         uint64_t slots[MAX_BURST];
         for (unsigned j = 0; j < MAX_BURST; j++)
-            slots[j] = (uint64_t)(uintptr_t)(endpoint->memory + (size_t)(i + j) * SLOT);
+            slots[j] = (uint64_t)(uintptr_t)(endpoint->memory + (size_t)(i + j) * SLOT_BYTES);
         post_receives(endpoint, slots, MAX_BURST);
     }
 }
@@ -145,7 +145,7 @@ void endpoint_destroy(struct endpoint *endpoint)
     ibv_destroy_qp(endpoint->qp);
     ibv_destroy_cq(endpoint->cq);
     ibv_dereg_mr(endpoint->mr);
-    munmap(endpoint->memory, (size_t)(QUEUE + MAX_BURST) * SLOT);
+    munmap(endpoint->memory, (size_t)(QUEUE_ENTRIES + MAX_BURST) * SLOT_BYTES);
 }
 
 /* ---- traffic ---- */
@@ -197,12 +197,12 @@ unsigned echo_frames(struct endpoint *echoer, unsigned burst)
         swap_macs((uint8_t *)(uintptr_t)wc[i].wr_id);
         echoer->send_sge[frames].addr = wc[i].wr_id;
         echoer->send_sge[frames++].length = wc[i].byte_len;
-        echoer->in_send[echoer->in_send_head++ % QUEUE] = wc[i].wr_id;
+        echoer->in_send[echoer->in_send_head++ % QUEUE_ENTRIES] = wc[i].wr_id;
     }
     while (done > 0) {
         unsigned n = 0;
         for (; n < MAX_BURST && done > 0; n++, done--)
-            slots[n] = echoer->in_send[echoer->in_send_tail++ % QUEUE];
+            slots[n] = echoer->in_send[echoer->in_send_tail++ % QUEUE_ENTRIES];
         post_receives(echoer, slots, n);
     }
     if (frames > 0) {

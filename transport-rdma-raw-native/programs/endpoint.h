@@ -11,9 +11,9 @@
 /* A raw packet queue pair with its memory, for C programs on any provider. Uses libibverbs only. */
 
 /* Slots are not a power of two apart: at 2048 bytes the heads of all frames would share two sets of the L1 cache. */
-enum { QUEUE = 1024, SLOT = 2112, MAX_BURST = 64 };
+enum { QUEUE_ENTRIES = 1024, SLOT_BYTES = 2112, MAX_BURST = 64 };
 
-/* QUEUE slots to receive into, and MAX_BURST to send from. */
+/* QUEUE_ENTRIES slots to receive into, and MAX_BURST to send from. */
 struct endpoint {
     struct ibv_cq *cq;
     struct ibv_qp *qp;
@@ -25,7 +25,7 @@ struct endpoint {
     struct ibv_send_wr send[MAX_BURST];
     struct ibv_sge send_sge[MAX_BURST];
     /* Slots that are being sent back in place, in the order of sending. */
-    uint64_t in_send[QUEUE];
+    uint64_t in_send[QUEUE_ENTRIES];
     unsigned in_send_head;
     unsigned in_send_tail;
 };
@@ -52,7 +52,7 @@ void send_list(struct endpoint *endpoint, unsigned count);
 /* Returns the n-th slot to send from. */
 static inline uint8_t *send_slot(const struct endpoint *endpoint, unsigned n)
 {
-    return endpoint->memory + (size_t)(QUEUE + n) * SLOT;
+    return endpoint->memory + (size_t)(QUEUE_ENTRIES + n) * SLOT_BYTES;
 }
 
 /* Polls up to `burst` completions and sends each frame back with the MAC addresses swapped. Returns their number. */

@@ -83,7 +83,7 @@ static unsigned transmit(struct endpoint *endpoint, unsigned limit)
         in_flight -= (unsigned)wc[i].wr_id;
     }
     unsigned burst = limit < MAX_BURST ? limit : MAX_BURST;
-    if (burst == 0 || in_flight + burst > QUEUE)
+    if (burst == 0 || in_flight + burst > QUEUE_ENTRIES)
         return 0;
     endpoint->send[burst - 1].wr_id = burst;    /* number of sends that this completion covers */
     send_list(endpoint, burst);

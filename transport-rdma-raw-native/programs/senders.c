@@ -135,7 +135,7 @@ int main(int argc, char **argv)
         die("softverbs_query_counters", error);
     printf("sent: %llu counted, %u completed, %llu not\n", (unsigned long long)counters.sent.frames,
            options.senders * options.frames,
-           (unsigned long long)(counters.sent.wire_full + counters.sent.unserved));
+           (unsigned long long)(counters.sent.ring_full + counters.sent.unserved));
     for (unsigned i = 0; i < options.senders; i++)
         endpoint_destroy(&senders[i]);
     ibv_dealloc_pd(pd);

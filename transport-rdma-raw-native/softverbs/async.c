@@ -135,7 +135,7 @@ void sv_async_withdraw_events(struct sv_context *context, const void *element)
     pthread_mutex_unlock(&context->async_mutex);
 }
 
-void sv_async_drain(struct sv_context *context)
+void sv_async_discard_events(struct sv_context *context)
 {
     while (context->async_first != NULL) {
         struct sv_async_node *node = context->async_first;

@@ -18,62 +18,62 @@ enum { ANSWER_BYTES = 16384, ATTEMPTS = 16 };
 enum { TCX_INGRESS = 46, ATTACH_BEFORE = 1 << 3, ATTACH_AFTER = 1 << 4, ATTACH_BY_ID = 1 << 5 };
 
 /* The fields of union bpf_attr of Linux 6.6 for BPF_PROG_QUERY and for BPF_LINK_CREATE of a tc program. */
-struct query {
+struct prog_query_attr {
     uint32_t ifindex, type, query_flags, attach_flags;
     uint64_t ids;
     uint32_t count, reserved;
     uint64_t attach_flags_of_each, links, attach_flags_of_links, revision;
 };
 
-struct placement {
-    uint32_t program, ifindex, type, flags, relative_id, reserved;
+struct tcx_link_attr {
+    uint32_t program_fd, ifindex, type, flags, relative_id, reserved;
     uint64_t revision;
 };
 
-_Static_assert(sizeof(struct query) <= sizeof(union bpf_attr), "the attributes have room");
-_Static_assert(sizeof(struct placement) <= sizeof(union bpf_attr), "the attributes have room");
+_Static_assert(sizeof(struct prog_query_attr) <= sizeof(union bpf_attr), "the attributes have room");
+_Static_assert(sizeof(struct tcx_link_attr) <= sizeof(union bpf_attr), "the attributes have room");
 
 /* ---- names ---- */
 
-static bool read_info(int program, struct bpf_prog_info *info)
+static bool read_info(int program_fd, struct bpf_prog_info *info)
 {
     union bpf_attr attr;
     memset(info, 0, sizeof *info);
     memset(&attr, 0, sizeof attr);
-    attr.info.bpf_fd = (uint32_t)program;
+    attr.info.bpf_fd = (uint32_t)program_fd;
     attr.info.info_len = sizeof *info;
-    attr.info.info = sv_bpf_address(info);
+    attr.info.info = sv_ptr_to_u64(info);
     return sv_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0;
 }
 
-uint32_t sv_attached_id(int program)
+uint32_t sv_program_id(int program_fd)
 {
     struct bpf_prog_info info;
-    return read_info(program, &info) ? info.id : 0;
+    return read_info(program_fd, &info) ? info.id : 0;
 }
 
-void sv_attached_name(uint32_t id, char name[SV_ATTACHED_NAME_BYTES])
+void sv_attached_read_name(uint32_t id, char name[SV_ATTACHED_NAME_BYTES])
 {
     struct bpf_prog_info info;
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.prog_id = id;
     name[0] = '\0';
-    int program = sv_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
-    if (program < 0)
+    int program_fd = sv_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
+    if (program_fd < 0)
         return;
-    if (read_info(program, &info))
+    if (read_info(program_fd, &info))
         snprintf(name, SV_ATTACHED_NAME_BYTES, "%.*s", SV_ATTACHED_NAME_BYTES - 1, info.name);
-    close(program);
+    close(program_fd);
 }
 
-bool sv_attached_is_own(const struct sv_attached *program)
+bool sv_attached_is_own(const struct sv_attached_program *program)
 {
     static const char prefix[] = "rdma_raw_";
     return strncmp(program->name, prefix, sizeof prefix - 1) == 0;
 }
 
-const char *sv_attached_text(const struct sv_attached *program, char text[SV_ATTACHED_TEXT_BYTES])
+const char *sv_attached_format(const struct sv_attached_program *program, char text[SV_ATTACHED_TEXT_BYTES])
 {
     bool named = program->name[0] != '\0';
     snprintf(text, SV_ATTACHED_TEXT_BYTES, named ? "'%s' (id %u)" : "%sid %u", program->name, program->id);
@@ -100,35 +100,35 @@ static uint32_t number_in(const struct rtattr *xdp, unsigned short type)
     return number;
 }
 
-static void read_link(const struct nlmsghdr *header, struct sv_attached *program)
+static void parse_newlink(const struct nlmsghdr *header, struct sv_attached_program *program)
 {
-    const struct ifinfomsg *link = NLMSG_DATA(header);
-    if (header->nlmsg_type != RTM_NEWLINK || header->nlmsg_len < NLMSG_LENGTH(sizeof *link))
+    const struct ifinfomsg *info = NLMSG_DATA(header);
+    if (header->nlmsg_type != RTM_NEWLINK || header->nlmsg_len < NLMSG_LENGTH(sizeof *info))
         return;
-    const struct rtattr *xdp = find_attribute(IFLA_RTA(link), IFLA_PAYLOAD(header), IFLA_XDP);
+    const struct rtattr *xdp = find_attribute(IFLA_RTA(info), IFLA_PAYLOAD(header), IFLA_XDP);
     if (xdp == NULL)
         return;
     program->id = number_in(xdp, IFLA_XDP_SKB_PROG_ID);
-    program->driver = program->id == 0;
+    program->in_driver_mode = program->id == 0;
     if (program->id == 0)
         program->id = number_in(xdp, IFLA_XDP_DRV_PROG_ID);
     if (program->id == 0)
         program->id = number_in(xdp, IFLA_XDP_HW_PROG_ID);
 }
 
-bool sv_attached_xdp(int ifindex, struct sv_attached *program)
+bool sv_attached_find_xdp(int ifindex, struct sv_attached_program *program)
 {
     alignas(struct nlmsghdr) uint8_t answer[ANSWER_BYTES];
     struct {
         struct nlmsghdr header;
-        struct ifinfomsg link;
+        struct ifinfomsg info;
     } request;
     memset(program, 0, sizeof *program);
     memset(&request, 0, sizeof request);
     request.header.nlmsg_len = sizeof request;
     request.header.nlmsg_type = RTM_GETLINK;
     request.header.nlmsg_flags = NLM_F_REQUEST;
-    request.link.ifi_index = ifindex;
+    request.info.ifi_index = ifindex;
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
     if (fd < 0)
         return false;
@@ -139,19 +139,19 @@ bool sv_attached_xdp(int ifindex, struct sv_attached *program)
     close(fd);
     const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
     if (got >= 0 && NLMSG_OK(header, (size_t)got))
-        read_link(header, program);
+        parse_newlink(header, program);
     if (program->id != 0)
-        sv_attached_name(program->id, program->name);
+        sv_attached_read_name(program->id, program->name);
     return program->id != 0;
 }
 
 /* ---- tc ---- */
 
-int sv_attached_tc(int ifindex, struct sv_attached_list *list)
+int sv_attached_list_tc(int ifindex, struct sv_attached_list *list)
 {
     union bpf_attr attr;
     memset(list, 0, sizeof *list);
-    struct query query = {.ifindex = (uint32_t)ifindex, .type = TCX_INGRESS, .ids = sv_bpf_address(list->id),
+    struct prog_query_attr query = {.ifindex = (uint32_t)ifindex, .type = TCX_INGRESS, .ids = sv_ptr_to_u64(list->id),
                           .count = SV_ATTACHED_MAX};
     memset(&attr, 0, sizeof attr);
     memcpy(&attr, &query, sizeof query);
@@ -163,10 +163,10 @@ int sv_attached_tc(int ifindex, struct sv_attached_list *list)
     return 0;
 }
 
-static int attach_at(int program, int ifindex, const struct sv_attached_list *list, bool (*is_own)(uint32_t id))
+static int attach_at(int program_fd, int ifindex, const struct sv_attached_list *list, bool (*is_own)(uint32_t id))
 {
     union bpf_attr attr;
-    struct placement placement = {.program = (uint32_t)program, .ifindex = (uint32_t)ifindex, .type = TCX_INGRESS,
+    struct tcx_link_attr placement = {.program_fd = (uint32_t)program_fd, .ifindex = (uint32_t)ifindex, .type = TCX_INGRESS,
                                   .flags = ATTACH_BEFORE, .revision = list->revision};
     for (uint32_t i = 0; i < list->count; i++)
         if (is_own(list->id[i])) {
@@ -175,18 +175,18 @@ static int attach_at(int program, int ifindex, const struct sv_attached_list *li
         }
     memset(&attr, 0, sizeof attr);
     memcpy(&attr, &placement, sizeof placement);
-    int link = sv_bpf(BPF_LINK_CREATE, &attr);
-    return link >= 0 ? link : -errno;
+    int link_fd = sv_bpf(BPF_LINK_CREATE, &attr);
+    return link_fd >= 0 ? link_fd : -errno;
 }
 
-int sv_attached_attach_tc(int program, int ifindex, bool (*is_own)(uint32_t id))
+int sv_attach_tc(int program_fd, int ifindex, bool (*is_own)(uint32_t id))
 {
-    int link = -ESTALE;
+    int link_fd = -ESTALE;
     /* ESTALE and ENOENT: the list has changed since it was read. */
-    for (int i = 0; i < ATTEMPTS && (link == -ESTALE || link == -ENOENT); i++) {
+    for (int i = 0; i < ATTEMPTS && (link_fd == -ESTALE || link_fd == -ENOENT); i++) {
         struct sv_attached_list list;
-        int error = sv_attached_tc(ifindex, &list);
-        link = error != 0 ? -error : attach_at(program, ifindex, &list, is_own);
+        int error = sv_attached_list_tc(ifindex, &list);
+        link_fd = error != 0 ? -error : attach_at(program_fd, ifindex, &list, is_own);
     }
-    return link;
+    return link_fd;
 }

@@ -22,33 +22,33 @@
 /* Returns the result of the call and sets errno. */
 int sv_bpf(enum bpf_cmd command, union bpf_attr *attr);
 /* Returns an address in the form of bpf(2)'s attributes. */
-uint64_t sv_bpf_address(const void *address);
+uint64_t sv_ptr_to_u64(const void *address);
 
 /* Returns a descriptor, or -1 with errno. */
-int sv_map_create(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags);
+int sv_map_create(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes, uint32_t max_entries, uint32_t flags);
 /* Returns 0 or an errno. */
-int sv_map_update(int map, const void *key, const void *value);
-bool sv_map_lookup(int map, const void *key, void *value);
-void sv_map_delete(int map, const void *key);
+int sv_map_update(int map_fd, const void *key, const void *value);
+bool sv_map_lookup(int map_fd, const void *key, void *value);
+void sv_map_delete(int map_fd, const void *key);
 /* Removes all elements. The buffer holds one key. */
-void sv_map_clear(int map, void *key);
+void sv_map_clear(int map_fd, void *key);
 /* Freezes a map: no process can change it through any descriptor from then on. Returns 0 or an errno. */
-int sv_map_freeze(int map);
+int sv_map_freeze(int map_fd);
 /* Maps an array created with BPF_F_MMAPABLE. Returns its memory, or NULL with errno. */
-void *sv_map_memory(int map, size_t bytes);
+void *sv_map_mmap(int map_fd, size_t bytes);
 
 /* ---- steering_load.c ---- */
 
 /* Loads a program of bpf/steer.bpf.c with its maps. Returns a descriptor or a negative errno. */
-int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t flags);
+int sv_program_load(enum sv_program which, const int map_fds[SV_MAP_COUNT], uint32_t flags);
 /* Loads the classifier, which SV_PROGRAM_XDP calls, for this mode. Returns 0 or a negative errno. */
-int sv_program_load_classifier(const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
+int sv_program_load_classifier(const int map_fds[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
 /* Loads SV_PROGRAM_XDP or _CLASSIFY, to be attached in this mode. Returns as sv_program_load(). */
-int sv_program_load_xdp(enum sv_program which, const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
+int sv_program_load_xdp(enum sv_program which, const int map_fds[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
 /* Attaches a loaded XDP program to an interface, until the returned descriptor is closed. Returns as above. */
-int sv_program_link(int program, int ifindex, enum sv_xdp_attach_mode mode);
+int sv_program_link(int program_fd, int ifindex, enum sv_xdp_attach_mode mode);
 /* Loads an XDP program and attaches it to an interface, as sv_steering_attach() does. */
-int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode);
+int sv_program_attach(enum sv_program which, const int map_fds[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode);
 
 /* ---- attached.c ---- */
 
@@ -58,9 +58,9 @@ int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int if
  */
 enum { SV_ATTACHED_NAME_BYTES = 16, SV_ATTACHED_MAX = 64, SV_ATTACHED_TEXT_BYTES = 48 };
 
-struct sv_attached {
+struct sv_attached_program {
     uint32_t id;
-    bool driver;                            /* an XDP program in the driver rather than in generic mode */
+    bool in_driver_mode;                            /* an XDP program in the driver rather than in generic mode */
     char name[SV_ATTACHED_NAME_BYTES];      /* "" if it cannot be read */
 };
 
@@ -72,22 +72,22 @@ struct sv_attached_list {
 };
 
 /* Finds the XDP program of an interface. Returns false if it has none or the kernel does not report it. */
-bool sv_attached_xdp(int ifindex, struct sv_attached *program);
+bool sv_attached_find_xdp(int ifindex, struct sv_attached_program *program);
 /* Returns 0 or an errno: EINVAL before Linux 6.6. */
-int sv_attached_tc(int ifindex, struct sv_attached_list *list);
+int sv_attached_list_tc(int ifindex, struct sv_attached_list *list);
 /* Reads the name of the program with this id. */
-void sv_attached_name(uint32_t id, char name[SV_ATTACHED_NAME_BYTES]);
+void sv_attached_read_name(uint32_t id, char name[SV_ATTACHED_NAME_BYTES]);
 /* Returns true if the name of the program is one of this project's. */
-bool sv_attached_is_own(const struct sv_attached *program);
+bool sv_attached_is_own(const struct sv_attached_program *program);
 /* Writes "'NAME' (id N)", or "id N" if the name cannot be read. Returns `text`. */
-const char *sv_attached_text(const struct sv_attached *program, char text[SV_ATTACHED_TEXT_BYTES]);
+const char *sv_attached_format(const struct sv_attached_program *program, char text[SV_ATTACHED_TEXT_BYTES]);
 /* Returns the id of a loaded program, or 0. */
-uint32_t sv_attached_id(int program);
+uint32_t sv_program_id(int program_fd);
 /*
  * Attaches a tc program after the last program of the list that `is_own` accepts, or before all programs if there is
  * none. Returns the link's descriptor or a negative errno.
  */
-int sv_attached_attach_tc(int program, int ifindex, bool (*is_own)(uint32_t id));
+int sv_attach_tc(int program_fd, int ifindex, bool (*is_own)(uint32_t id));
 
 /* ---- refusal.c, explain_bpf.c ---- */
 
@@ -116,8 +116,8 @@ int sv_explain_bpf(int error, const char *what);
  * verifier also follows speculative execution after a branch (Spectre v1), as one more turn of a loop. From Linux 6.17
  * on the verifier inserts a barrier there; before, it refuses the program.
  */
-bool sv_lacks_perfmon(uint64_t capabilities, int error);
+bool sv_is_perfmon_refusal(uint64_t capabilities, int error);
 /* If CAP_PERFMON is missing, stores a sentence with the remedy and returns true. */
-bool sv_explain_verifier(int error);
+bool sv_explain_missing_perfmon(int error);
 
 #endif

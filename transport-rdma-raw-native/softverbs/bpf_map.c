@@ -14,72 +14,72 @@ int sv_bpf(enum bpf_cmd command, union bpf_attr *attr)
     return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
 }
 
-uint64_t sv_bpf_address(const void *address)
+uint64_t sv_ptr_to_u64(const void *address)
 {
     return (uint64_t)(uintptr_t)address;
 }
 
-int sv_map_create(enum bpf_map_type type, uint32_t key, uint32_t value, uint32_t entries, uint32_t flags)
+int sv_map_create(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes, uint32_t max_entries, uint32_t flags)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.map_type = type;
-    attr.key_size = key;
-    attr.value_size = value;
-    attr.max_entries = entries;
+    attr.key_size = key_bytes;
+    attr.value_size = value_bytes;
+    attr.max_entries = max_entries;
     attr.map_flags = flags;
     return sv_bpf(BPF_MAP_CREATE, &attr);
 }
 
 /* Returns the attributes of a call for one element. */
-static union bpf_attr element(int map, const void *key, const void *value)
+static union bpf_attr element(int map_fd, const void *key, const void *value)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)map;
-    attr.key = sv_bpf_address(key);
-    attr.value = sv_bpf_address(value);
+    attr.map_fd = (uint32_t)map_fd;
+    attr.key = sv_ptr_to_u64(key);
+    attr.value = sv_ptr_to_u64(value);
     return attr;
 }
 
-int sv_map_update(int map, const void *key, const void *value)
+int sv_map_update(int map_fd, const void *key, const void *value)
 {
-    union bpf_attr attr = element(map, key, value);
+    union bpf_attr attr = element(map_fd, key, value);
     return sv_bpf(BPF_MAP_UPDATE_ELEM, &attr) == 0 ? 0 : errno;
 }
 
-bool sv_map_lookup(int map, const void *key, void *value)
+bool sv_map_lookup(int map_fd, const void *key, void *value)
 {
-    union bpf_attr attr = element(map, key, value);
+    union bpf_attr attr = element(map_fd, key, value);
     return sv_bpf(BPF_MAP_LOOKUP_ELEM, &attr) == 0;
 }
 
-void sv_map_delete(int map, const void *key)
+void sv_map_delete(int map_fd, const void *key)
 {
-    union bpf_attr attr = element(map, key, NULL);
+    union bpf_attr attr = element(map_fd, key, NULL);
     (void)sv_bpf(BPF_MAP_DELETE_ELEM, &attr);
 }
 
-void sv_map_clear(int map, void *key)
+void sv_map_clear(int map_fd, void *key)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)map;
-    attr.next_key = sv_bpf_address(key);
+    attr.map_fd = (uint32_t)map_fd;
+    attr.next_key = sv_ptr_to_u64(key);
     while (sv_bpf(BPF_MAP_GET_NEXT_KEY, &attr) == 0)        /* without a key: the first one */
         sv_map_delete(map, key);
 }
 
-int sv_map_freeze(int map)
+int sv_map_freeze(int map_fd)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.map_fd = (uint32_t)map;
+    attr.map_fd = (uint32_t)map_fd;
     return sv_bpf(BPF_MAP_FREEZE, &attr) == 0 ? 0 : errno;
 }
 
-void *sv_map_memory(int map, size_t bytes)
+void *sv_map_mmap(int map_fd, size_t bytes)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }

@@ -21,27 +21,27 @@
  * are on one machine. Each open device has a separate connection. When the broker ends, open devices keep their rules.
  *
  * In all versions a request begins with the version and the call. A reply begins with the version, the error and, in
- * its first SV_BROKER_OLD_REPLY_BYTES bytes, the text. The broker answers a request of another version with that
+ * its first SV_BROKER_COMMON_REPLY_BYTES bytes, the text. The broker answers a request of another version with that
  * version and an error.
  */
-enum { SV_BROKER_VERSION = 3, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_OLD_REPLY_BYTES = 216,
+enum { SV_BROKER_VERSION = 3, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_COMMON_REPLY_BYTES = 216,
        SV_BROKER_MAX_INSTRUCTIONS = 4096 };
 
 enum sv_broker_call {
     SV_BROKER_OPEN,         /* opens an interface; the reply has descriptors */
     SV_BROKER_ADD_RULE,
     SV_BROKER_REMOVE_RULE,
-    SV_BROKER_MAC,          /* reports that the interface's MAC address has changed */
-    SV_BROKER_FILTER, /* attaches a classic BPF program, which follows the request, to the TCP socket sent with it */
+    SV_BROKER_MAC_CHANGED,          /* reports that the interface's MAC address has changed */
+    SV_BROKER_ATTACH_FILTER, /* attaches a classic BPF program, which follows the request, to the TCP socket sent with it */
     SV_BROKER_SOLICIT,      /* makes the kernel resolve a next hop */
-    SV_BROKER_CALLS
+    SV_BROKER_CALL_COUNT
 };
 
 enum sv_broker_mode {
-    SV_BROKER_GENERIC,
-    SV_BROKER_NATIVE,
-    SV_BROKER_ZERO_COPY,    /* the card writes all frames of the interface to the process's memory */
-    SV_BROKER_MODES
+    SV_BROKER_MODE_GENERIC,
+    SV_BROKER_MODE_NATIVE,
+    SV_BROKER_MODE_ZERO_COPY,    /* the card writes all frames of the interface to the process's memory */
+    SV_BROKER_MODE_COUNT
 };
 
 struct sv_broker_open {
@@ -61,7 +61,7 @@ struct sv_broker_rule {
 };
 
 struct sv_broker_filter {
-    uint32_t instructions;
+    uint32_t instruction_count;
 };
 
 struct sv_broker_solicit {
@@ -90,7 +90,7 @@ struct sv_broker_request {
  * syn_divisor.
  */
 struct sv_broker_layout {
-    uint32_t queues;
+    uint32_t queue_count;
     uint32_t queue_bytes;
     uint32_t chunk_bytes;
     uint32_t stride_bytes;  /* distance between chunks */
@@ -105,22 +105,22 @@ struct sv_broker_reply {
     int32_t error;          /* 0 or an errno */
     uint32_t ifindex;
     uint32_t sequence;      /* that of the request */
-    uint64_t namespace;     /* the broker's network namespace: SO_NETNS_COOKIE */
+    uint64_t netns_cookie;     /* the broker's network namespace: SO_NETNS_COOKIE */
     char text[SV_BROKER_TEXT_BYTES];    /* reason for an error: one sentence, zero-terminated */
     struct sv_broker_layout layout;     /* of the queues with sockets in this message */
 };
 
 _Static_assert(sizeof(struct sv_broker_request) == 320, "as the Java side has it");
 _Static_assert(sizeof(struct sv_broker_reply) == 368, "as the Java side has it");
-_Static_assert(offsetof(struct sv_broker_reply, layout) == SV_BROKER_OLD_REPLY_BYTES, "as all versions have it");
+_Static_assert(offsetof(struct sv_broker_reply, layout) == SV_BROKER_COMMON_REPLY_BYTES, "as all versions have it");
 
 /* The order of the descriptors: the link, the shared maps, the memory (memfd_create(2)), two sockets per queue. */
 enum {
-    SV_BROKER_LINK,
-    SV_BROKER_MAPS,
-    SV_BROKER_MEMORY = SV_BROKER_MAPS + SV_STEERING_SHARED_MAPS,
-    SV_BROKER_SOCKETS,
-    SV_BROKER_MAX_FDS = SV_BROKER_SOCKETS + SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES,
+    SV_BROKER_FD_XDP_LINK,
+    SV_BROKER_FD_MAPS,
+    SV_BROKER_FD_MEMORY = SV_BROKER_FD_MAPS + SV_STEERING_CLIENT_MAP_COUNT,
+    SV_BROKER_FD_SOCKETS,
+    SV_BROKER_MAX_FDS = SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES,
 };
 
 _Static_assert(SV_BROKER_MAX_FDS <= 253, "SCM_MAX_FD of the kernel: one message takes no more");
@@ -130,7 +130,7 @@ _Static_assert(SV_BROKER_MAX_FDS <= 253, "SCM_MAX_FD of the kernel: one message 
 struct sv_broker;
 
 /* Returns true if the environment names a broker. */
-bool sv_broker_is_named(void);
+bool sv_broker_is_configured(void);
 
 /*
  * Connects to the broker and requests an interface. Returns 0 or an errno with an explanation. On success the caller

@@ -17,7 +17,7 @@
 #define SO_NETNS_COOKIE 71      /* Linux 5.14 */
 #endif
 
-enum { ANSWER_MILLIS = 5000, CLOSE_MILLIS = 1000, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+enum { REPLY_TIMEOUT_MILLIS = 5000, CLOSE_TIMEOUT_MILLIS = 1000, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
 
 struct sv_broker {
     int socket;
@@ -30,7 +30,7 @@ static const char *path(void)
     return getenv("SOFTVERBS_BROKER");
 }
 
-bool sv_broker_is_named(void)
+bool sv_broker_is_configured(void)
 {
     return path() != NULL && *path() != '\0';
 }
@@ -105,7 +105,7 @@ static unsigned collect_descriptors(struct msghdr *message, int fds[SV_BROKER_MA
 static bool is_complete(const struct sv_broker_reply *reply, ssize_t length, int flags)
 {
     return reply->version == SV_BROKER_VERSION && !(flags & (MSG_TRUNC | MSG_CTRUNC)) &&
-           (length == sizeof *reply || (length == SV_BROKER_OLD_REPLY_BYTES && reply->error != 0));
+           (length == sizeof *reply || (length == SV_BROKER_COMMON_REPLY_BYTES && reply->error != 0));
 }
 
 static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
@@ -134,7 +134,7 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKE
 static int explain_timeout(int error)
 {
     return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again", path(),
-                      ANSWER_MILLIS / 1000);
+                      REPLY_TIMEOUT_MILLIS / 1000);
 }
 
 /* Records an error after which no request can succeed. */
@@ -183,7 +183,7 @@ static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *re
     if (request->call != SV_BROKER_ADD_RULE)
         return true;
     request->call = SV_BROKER_REMOVE_RULE;
-    return send_numbered(broker, request, now_millis() + CLOSE_MILLIS) == 0;
+    return send_numbered(broker, request, now_millis() + CLOSE_TIMEOUT_MILLIS) == 0;
 }
 
 /*
@@ -193,16 +193,16 @@ static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *re
 static int transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                     int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
-    int64_t until = now_millis() + ANSWER_MILLIS;
+    int64_t deadline_millis = now_millis() + REPLY_TIMEOUT_MILLIS;
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
         return fail_broker(broker, broker->error);
-    int error = send_numbered(broker, request, until);
+    int error = send_numbered(broker, request, deadline_millis);
     if (error == ETIMEDOUT)
         return explain_timeout(error);
     if (error == 0)
-        error = receive_matching(broker, reply, fds, count, until);
+        error = receive_matching(broker, reply, fds, count, deadline_millis);
     if (error == ETIMEDOUT && undo_addition(broker, request))
         return explain_timeout(error);
     if (error != 0) {
@@ -222,10 +222,10 @@ static int connect_to(int fd)
         return sv_explain(ENAMETOOLONG, "SOFTVERBS_BROKER is too long for a socket's path");
     strcpy(address.sun_path, path());
     /* EAGAIN: the broker's queue of connections is full, which is temporary. */
-    int64_t until = now_millis() + ANSWER_MILLIS;
+    int64_t deadline_millis = now_millis() + REPLY_TIMEOUT_MILLIS;
     while (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
-        if ((errno != EAGAIN && errno != EINTR) || now_millis() > until)
+        if ((errno != EAGAIN && errno != EINTR) || now_millis() > deadline_millis)
             return sv_explain(errno, "there is no rdma-raw-broker at '%s', which SOFTVERBS_BROKER names: %s", path(),
                               strerror(errno));
         nanosleep(&pause, NULL);
@@ -251,8 +251,8 @@ static int check_namespace(const struct sv_broker *broker, const struct sv_broke
 {
     uint64_t own = 0;
     socklen_t size = sizeof own;
-    bool known = getsockopt(broker->socket, SOL_SOCKET, SO_NETNS_COOKIE, &own, &size) == 0 && reply->namespace != 0;
-    if ((!known || own == reply->namespace) && reply->ifindex == (uint32_t)ifindex)
+    bool known = getsockopt(broker->socket, SOL_SOCKET, SO_NETNS_COOKIE, &own, &size) == 0 && reply->netns_cookie != 0;
+    if ((!known || own == reply->netns_cookie) && reply->ifindex == (uint32_t)ifindex)
         return 0;
     return sv_explain(EXDEV, "rdma-raw-broker at '%s' runs in another network namespace, and its '%s' is another "
                       "interface: run it in this one", path(), wanted->netdev);
@@ -291,10 +291,10 @@ static int check_is_open(struct sv_broker *broker)
 /* Returns true if the layout is valid. The sizes are used as masks. */
 static bool is_layout_valid(const struct sv_broker_layout *layout, unsigned fds)
 {
-    if (layout->queues == 0 || layout->queues > SV_STEER_MAX_QUEUES || layout->main_divisor == 0 ||
-        layout->syn_divisor == 0 || fds != SV_BROKER_SOCKETS + SV_STEER_SOCKETS * layout->queues)
+    if (layout->queue_count == 0 || layout->queue_count > SV_STEER_MAX_QUEUES || layout->main_divisor == 0 ||
+        layout->syn_divisor == 0 || fds != SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE * layout->queue_count)
         return false;
-    for (uint32_t i = 0; i < layout->queues; i++) {
+    for (uint32_t i = 0; i < layout->queue_count; i++) {
         uint32_t chunks = layout->receive_chunks[i];
         if (chunks < 2 * layout->main_divisor || chunks < 2 * layout->syn_divisor || (chunks & (chunks - 1)) != 0 ||
             (chunks + chunks / 2) * (uint64_t)layout->stride_bytes > layout->queue_bytes)
@@ -337,9 +337,9 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
 static void await_broker_close(int fd)
 {
     char byte;
-    int64_t until = now_millis() + CLOSE_MILLIS;
+    int64_t deadline_millis = now_millis() + CLOSE_TIMEOUT_MILLIS;
     shutdown(fd, SHUT_WR);
-    while (wait_for(fd, POLLIN, until) == 0 && recv(fd, &byte, sizeof byte, MSG_DONTWAIT) > 0)
+    while (wait_for(fd, POLLIN, deadline_millis) == 0 && recv(fd, &byte, sizeof byte, MSG_DONTWAIT) > 0)
         continue;
 }
 
@@ -394,6 +394,6 @@ void sv_broker_mac_changed(struct sv_broker *broker)
 {
     struct sv_broker_request request;
     memset(&request, 0, sizeof request);
-    request.call = SV_BROKER_MAC;
+    request.call = SV_BROKER_MAC_CHANGED;
     (void)transact_without_fds(broker, &request);
 }

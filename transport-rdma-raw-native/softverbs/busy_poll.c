@@ -36,7 +36,7 @@ static const struct sv_napi_settings deferring_settings = {
 
 static pthread_mutex_t ports_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct sv_busy_poll *enabled_ports;
-static _Atomic pid_t owner;     /* process that has last added to the list */
+static _Atomic pid_t owner_pid;     /* process that has last added to the list */
 
 bool sv_busy_poll_is_leftover(const struct sv_napi_settings *settings)
 {
@@ -67,8 +67,8 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
         return sv_explain(EINVAL, "SOFTVERBS_XDP_BUSY_POLL is '%s': use on or off", env_value);
     poll->enabled = true;
     poll->pid = getpid();
-    owner = poll->pid;
-    (void)sv_netdev_open(&poll->family);    /* absent before Linux 6.3 */
+    owner_pid = poll->pid;
+    (void)sv_netdev_family_open(&poll->family);    /* absent before Linux 6.3 */
     pthread_mutex_lock(&ports_mutex);
     poll->next = enabled_ports;
     enabled_ports = poll;
@@ -106,7 +106,7 @@ static int change_instance(struct sv_busy_poll *poll, uint32_t id)
             return 0;
     if (poll->family.fd < 0 || poll->count == SV_STEER_MAX_QUEUES)
         return EOPNOTSUPP;
-    int error = sv_netdev_napi(&poll->family, id, &saved);
+    int error = sv_netdev_get_napi(&poll->family, id, &saved);
     if (error == 0)
         error = sv_netdev_set_napi(&poll->family, id, &deferring_settings);
     if (error != 0)
@@ -171,7 +171,7 @@ static bool is_same_interface(const struct sv_busy_poll *poll)
 static int change_interface(struct sv_busy_poll *poll)
 {
     uint64_t hard_irqs, timeout;
-    if (poll->whole_interface)
+    if (poll->interface_changed)
         return 0;
     if (!is_same_interface(poll) || !read_number(poll, DEFER_HARD_IRQS_FILE, &hard_irqs) ||
         !read_number(poll, GRO_FLUSH_TIMEOUT_FILE, &timeout))
@@ -179,7 +179,7 @@ static int change_interface(struct sv_busy_poll *poll)
     poll->saved = (struct sv_napi_settings){.defer_hard_irqs = (uint32_t)hard_irqs, .gro_flush_timeout_nanos = timeout};
     ignore_leftover_settings(&poll->saved);
     int error = write_settings(poll, &deferring_settings);
-    poll->whole_interface = error == 0;
+    poll->interface_changed = error == 0;
     if (error != 0)
         (void)write_settings(poll, &poll->saved);
     return error;
@@ -236,7 +236,7 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
 static void restore_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *saved)
 {
     struct sv_napi_settings now;
-    if (sv_netdev_napi(&poll->family, id, &now) != 0 || now.ifindex == poll->ifindex)
+    if (sv_netdev_get_napi(&poll->family, id, &now) != 0 || now.ifindex == poll->ifindex)
         (void)sv_netdev_set_napi(&poll->family, id, saved);
 }
 
@@ -247,13 +247,13 @@ static void restore_settings(struct sv_busy_poll *poll)
 {
     if (poll->pid != getpid())
         return;
-    if (poll->whole_interface && if_indextoname((unsigned)poll->ifindex, poll->netdev) != NULL &&
+    if (poll->interface_changed && if_indextoname((unsigned)poll->ifindex, poll->netdev) != NULL &&
         is_same_interface(poll))
         (void)write_settings(poll, &poll->saved);
     for (uint32_t i = 0; i < poll->count; i++)
         restore_instance(poll, poll->napi[i].id, &poll->napi[i].saved);
     poll->count = 0;
-    poll->whole_interface = false;
+    poll->interface_changed = false;
 }
 
 void sv_busy_poll_restore(struct sv_busy_poll *poll)
@@ -267,14 +267,14 @@ void sv_busy_poll_restore(struct sv_busy_poll *poll)
         link = &(*link)->next;
     *link = poll->next;
     pthread_mutex_unlock(&ports_mutex);
-    sv_netdev_close(&poll->family);
+    sv_netdev_family_close(&poll->family);
     poll->enabled = false;
 }
 
 /* A child that has not called exec(2) has its parent's list and its mutex, which may be locked for ever. */
 __attribute__((destructor)) void sv_busy_poll_restore_all(void)
 {
-    if (owner != getpid())
+    if (owner_pid != getpid())
         return;
     pthread_mutex_lock(&ports_mutex);
     for (struct sv_busy_poll *poll = enabled_ports; poll != NULL; poll = poll->next)

@@ -33,7 +33,7 @@ static int open_descriptors(struct sv_channel *channel, const struct sv_device *
     channel->ibv.fd = channel->token_fd = eventfd(0, EFD_SEMAPHORE | EFD_CLOEXEC);
     if (channel->token_fd < 0)
         return errno;
-    if (device->ops->poll == NULL)
+    if (device->ops->poll_channel == NULL)
         return 0;
     channel->ibv.fd = epoll_create1(EPOLL_CLOEXEC);
     if (channel->ibv.fd >= 0 && epoll_ctl(channel->ibv.fd, EPOLL_CTL_ADD, channel->token_fd, &token) == 0)
@@ -47,7 +47,7 @@ static int open_descriptors(struct sv_channel *channel, const struct sv_device *
 
 SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-    int error = sv_injected_error(sv_device_of(context), SOFTVERBS_CALL_CREATE_COMP_CHANNEL);
+    int error = sv_consume_injected_error(sv_device_of(context), SOFTVERBS_CALL_CREATE_COMP_CHANNEL);
     if (error != 0)
         return sv_fail(error);
     struct sv_channel *channel = sv_alloc_zeroed(sizeof *channel);
@@ -68,8 +68,8 @@ SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 static void release_sockets(struct sv_channel *channel)
 {
     struct sv_device *device = sv_device_of(channel->ibv.context);
-    if (device->ops->release != NULL)
-        device->ops->release(device, channel);
+    if (device->ops->release_channel != NULL)
+        device->ops->release_channel(device, channel);
 }
 
 SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
@@ -109,18 +109,18 @@ static bool awaits_frames(const struct sv_cq *cq)
 }
 
 /* The caller holds the queue's produce lock. */
-void sv_channel_count_armed(struct sv_cq *cq)
+void sv_channel_cq_armed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
-    if (awaits_frames(cq) && atomic_fetch_add(&channel->armed, 1) == 0)
+    if (awaits_frames(cq) && atomic_fetch_add(&channel->armed_cqs, 1) == 0)
         atomic_fetch_add(&cq->progress_device->armed_channels, 1);
 }
 
 /* The caller holds the produce lock, or nothing refers to the queue any more. */
-void sv_channel_count_disarmed(struct sv_cq *cq)
+void sv_channel_cq_disarmed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
-    if (awaits_frames(cq) && atomic_fetch_sub(&channel->armed, 1) == 1)
+    if (awaits_frames(cq) && atomic_fetch_sub(&channel->armed_cqs, 1) == 1)
         atomic_fetch_sub(&cq->progress_device->armed_channels, 1);
 }
 
@@ -134,7 +134,7 @@ void sv_channel_rule_added(struct sv_cq *cq)
     sv_spin_lock(&cq->produce_lock);
     bool becomes_counted = cq->steering_rules++ == 0 && cq->armed != SV_ARM_NONE;
     if (becomes_counted)
-        sv_channel_count_armed(cq);
+        sv_channel_cq_armed(cq);
     sv_spin_unlock(&cq->produce_lock);
     if (becomes_counted && cq->ibv.channel != NULL && device->ops->arm != NULL)
         (void)device->ops->arm(device, cq);
@@ -145,7 +145,7 @@ void sv_channel_rule_removed(struct sv_cq *cq)
 {
     sv_spin_lock(&cq->produce_lock);
     if (cq->steering_rules == 1 && cq->armed != SV_ARM_NONE)
-        sv_channel_count_disarmed(cq);
+        sv_channel_cq_disarmed(cq);
     cq->steering_rules--;
     sv_spin_unlock(&cq->produce_lock);
 }
@@ -233,7 +233,7 @@ static struct sv_cq *poll_interface(struct sv_channel *channel, struct sv_device
     pthread_mutex_lock(&channel->mutex);
     channel->pollers++;
     pthread_mutex_unlock(&channel->mutex);
-    bool polled = device->ops->poll(device, channel);
+    bool polled = device->ops->poll_channel(device, channel);
     pthread_mutex_lock(&channel->mutex);
     channel->pollers--;
     if (channel->events_without_token > 0) {
@@ -273,7 +273,7 @@ SV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq_
     struct sv_channel *channel = (struct sv_channel *)ibv;
     struct sv_device *device = sv_device_of(ibv->context);
     struct sv_cq *cq = NULL;
-    if (device->ops->poll != NULL)
+    if (device->ops->poll_channel != NULL)
         cq = poll_interface(channel, device);
     while (cq == NULL) {
         if (await_token(channel) != 0)

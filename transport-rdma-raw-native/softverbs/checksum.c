@@ -130,7 +130,7 @@ bool sv_checksum_fill_partial(uint8_t *data, uint32_t length, struct sv_layout l
     if (field != sv_checksum_sum_fold(pseudo) || (layout.l4 == IPPROTO_UDP && be16_at(l4 + SV_UDP_LENGTH_AT) != bytes))
         return false;
     memset(l4 + sv_checksum_offset(layout), 0, 2);
-    uint16_t sum = sv_checksum_of(sv_checksum_sum(l4, bytes, pseudo), layout);
+    uint16_t sum = sv_checksum_from_sum(sv_checksum_sum(l4, bytes, pseudo), layout);
     memcpy(l4 + sv_checksum_offset(layout), &sum, 2);
     return layout.l3 != 4 || sv_checksum_ipv4_header_ok(ip);
 }
@@ -164,7 +164,7 @@ void sv_checksum_fill_ipv4_header(uint8_t *ip)
     memcpy(ip + SV_IPV4_CHECKSUM_AT, &sum, 2);
 }
 
-uint16_t sv_checksum_of(uint64_t sum, struct sv_layout layout)
+uint16_t sv_checksum_from_sum(uint64_t sum, struct sv_layout layout)
 {
     uint16_t checksum = (uint16_t)~sv_checksum_sum_fold(sum);
     return checksum == 0 && layout.l4 == IPPROTO_UDP ? 0xffff : checksum;   /* RFC 768: zero on the wire means "none" */
@@ -183,6 +183,6 @@ void sv_checksum_fill(uint8_t *data, uint32_t length, struct sv_layout layout)
     uint8_t *l4 = data + layout.l4_offset;
     uint8_t *field = l4 + sv_checksum_offset(layout);
     memset(field, 0, 2);
-    uint16_t sum = sv_checksum_of(sv_checksum_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)), layout);
+    uint16_t sum = sv_checksum_from_sum(sv_checksum_sum(l4, bytes, sv_checksum_pseudo_sum(ip, layout, bytes)), layout);
     memcpy(field, &sum, 2);
 }

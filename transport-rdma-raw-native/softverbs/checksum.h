@@ -18,7 +18,7 @@ uint16_t sv_checksum_sum_fold(uint64_t sum);
 /* Returns the sum of the pseudo header (RFC 9293 section 3.1, RFC 8200 section 8.1). */
 uint64_t sv_checksum_pseudo_sum(const uint8_t *ip, struct sv_layout layout, uint32_t l4_bytes);
 /* Returns the checksum field of TCP or UDP for a sum over pseudo header, header and payload. */
-uint16_t sv_checksum_of(uint64_t sum, struct sv_layout layout);
+uint16_t sv_checksum_from_sum(uint64_t sum, struct sv_layout layout);
 
 /* Returns the offset of the checksum in a TCP or UDP header. */
 static inline uint32_t sv_checksum_offset(struct sv_layout layout)

@@ -88,8 +88,8 @@ static void set_mark(struct sv_steer_marks *bucket, int i, uint32_t mark)
 /* Returns the index of `mark`, ignoring its time, or -1. */
 static inline int find_mark(const struct sv_steer_marks *bucket, uint32_t mark)
 {
-    for (int i = 0; i < SV_STEER_MARKS; i++)
-        if (((mark_of(bucket, i) ^ mark) & ~SV_STEER_MARK_TIMES) == 0)
+    for (int i = 0; i < SV_STEER_MARKS_PER_BUCKET; i++)
+        if (((mark_of(bucket, i) ^ mark) & ~SV_STEER_MARK_TIME_MASK) == 0)
             return i;
     return -1;
 }
@@ -98,9 +98,9 @@ static int oldest_mark(const struct sv_steer_marks *bucket, uint32_t time)
 {
     uint32_t max_age = 0;
     int oldest = 0;
-    for (int i = 0; i < SV_STEER_MARKS; i++) {
+    for (int i = 0; i < SV_STEER_MARKS_PER_BUCKET; i++) {
         uint32_t mark = mark_of(bucket, i);
-        uint32_t age = mark == 0 ? SV_STEER_MARK_TIMES + 1 : (time - mark) & SV_STEER_MARK_TIMES;
+        uint32_t age = mark == 0 ? SV_STEER_MARK_TIME_MASK + 1 : (time - mark) & SV_STEER_MARK_TIME_MASK;
         if (age > max_age) {
             max_age = age;
             oldest = i;
@@ -132,7 +132,7 @@ static uint32_t mark_time_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     uint64_t nanos = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    return (uint32_t)(nanos >> SV_STEER_MARK_TIME_SHIFT) & SV_STEER_MARK_TIMES;
+    return (uint32_t)(nanos >> SV_STEER_MARK_TIME_SHIFT) & SV_STEER_MARK_TIME_MASK;
 }
 
 static struct sv_steer_marks *known_bucket(const struct sv_connections *connections, uint64_t hash)
@@ -178,13 +178,13 @@ static inline void track_segment(const struct sv_connections *connections, const
 SV_HOT void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames,
                                  unsigned count)
 {
-    uint32_t time = SV_STEER_MARK_TIMES + 1;    /* unset; read once per burst, at its first segment */
+    uint32_t time = SV_STEER_MARK_TIME_MASK + 1;    /* unset; read once per burst, at its first segment */
     for (unsigned i = 0; i < count; i++) {
         uint32_t ip;
         uint32_t tcp = find_tcp(frames[i].data, frames[i].length, &ip);
         if (tcp == 0)
             continue;
-        if (time > SV_STEER_MARK_TIMES)
+        if (time > SV_STEER_MARK_TIME_MASK)
             time = mark_time_now();
         track_segment(connections, frames[i].data + ip, frames[i].data + tcp, time);
     }

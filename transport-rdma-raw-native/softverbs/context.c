@@ -90,7 +90,7 @@ static void detach(struct sv_device *device, struct sv_context *context)
 SV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *ibv)
 {
     struct sv_device *device = (struct sv_device *)ibv;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_OPEN_DEVICE);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_OPEN_DEVICE);
     if (error != 0)
         return sv_fail(error);
     struct sv_context *context = sv_alloc_zeroed(sizeof *context);
@@ -127,7 +127,7 @@ SV_EXPORT int ibv_close_device(struct ibv_context *public)
         return EBUSY;
     }
     detach(context->device, context);
-    sv_async_drain(context);
+    sv_async_discard_events(context);
     close(public->async_fd);
     pthread_mutex_destroy(&public->mutex);
     pthread_mutex_destroy(&context->async_mutex);
@@ -137,7 +137,7 @@ SV_EXPORT int ibv_close_device(struct ibv_context *public)
 
 SV_EXPORT struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-    int error = sv_injected_error(sv_device_of(context), SOFTVERBS_CALL_ALLOC_PD);
+    int error = sv_consume_injected_error(sv_device_of(context), SOFTVERBS_CALL_ALLOC_PD);
     if (error != 0)
         return sv_fail(error);
     struct sv_pd *pd = sv_alloc_zeroed(sizeof *pd);

@@ -99,7 +99,7 @@ SV_EXPORT int softverbs_query_counters(struct ibv_context *context, struct softv
         add_received(&wq->rq, &counters->received);
     if (device->ops->add_counters != NULL)
         device->ops->add_counters(device, counters);
-    counters->flow_rules = atomic_load(&device->flows.rules);
+    counters->flow_rules = atomic_load(&device->flows.rule_count);
     counters->registered_bytes = device->registered_bytes;
     sv_device_unlock(device);
     return 0;

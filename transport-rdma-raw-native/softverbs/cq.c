@@ -11,9 +11,9 @@
 void sv_cq_overrun(struct sv_cq *cq)
 {
     atomic_fetch_add_explicit(&cq->overruns, 1, memory_order_relaxed);
-    if (cq->overrun || cq->ignore_overrun)
+    if (cq->has_overrun || cq->ignore_overrun)
         return;
-    cq->overrun = true;
+    cq->has_overrun = true;
     struct ibv_async_event event = {.element.cq = (struct ibv_cq *)&cq->ibv, .event_type = IBV_EVENT_CQ_ERR};
     sv_async_raise(sv_context_of(cq->ibv.context), &event);
 }
@@ -24,7 +24,7 @@ void sv_cq_overrun(struct sv_cq *cq)
  */
 bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
 {
-    cq->next = produced;
+    cq->cached_produced = produced;
     atomic_store_explicit(&cq->produced, produced, memory_order_release);
     if (SV_LIKELY(cq->armed == SV_ARM_NONE))
         return false;
@@ -32,7 +32,7 @@ bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
     if (cq->armed != SV_ARM_ANY && !error)
         return false;
     cq->armed = SV_ARM_NONE;
-    sv_channel_count_disarmed(cq);
+    sv_channel_cq_disarmed(cq);
     return true;
 }
 
@@ -72,10 +72,10 @@ uint32_t sv_cq_purge(struct sv_cq *cq, const struct sv_wr_ring *wr_ring)
         else
             successes += sv_cqe_status(cqe) == IBV_WC_SUCCESS;
     }
-    cq->next = to;
+    cq->cached_produced = to;
     atomic_store_explicit(&cq->produced, to, memory_order_release);
     cq->produced_seen = to;
-    cq->overrun = false;
+    cq->has_overrun = false;
     sv_spin_unlock(&cq->consume_lock);
     sv_spin_unlock(&cq->produce_lock);
     return successes;
@@ -165,12 +165,12 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
     struct sv_device *device = sv_device_of(ibcq->context);
-    int error = sv_injected_error(device, SOFTVERBS_CALL_REQ_NOTIFY_CQ);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_REQ_NOTIFY_CQ);
     if (error != 0)
         return error;
     sv_spin_lock(&cq->produce_lock);
     if (cq->armed == SV_ARM_NONE)
-        sv_channel_count_armed(cq);
+        sv_channel_cq_armed(cq);
     /* A request for all completions replaces one for solicited ones, never the reverse. */
     if (!solicited_only)
         cq->armed = SV_ARM_ANY;
@@ -187,7 +187,7 @@ struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv
                            void *cq_context, uint32_t comp_vector)
 {
     struct sv_device *device = sv_device_of(context);
-    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_CQ);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_CREATE_CQ);
     if (error == 0 && (cqe == 0 || cqe > SV_MAX_CQE || comp_vector >= (uint32_t)context->num_comp_vectors ||
                        (channel != NULL && channel->context != context)))
         error = EINVAL;
@@ -231,7 +231,7 @@ SV_EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, voi
 SV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
     struct sv_cq *cq = (struct sv_cq *)ibcq;
-    int error = sv_injected_error(sv_device_of(ibcq->context), SOFTVERBS_CALL_RESIZE_CQ);
+    int error = sv_consume_injected_error(sv_device_of(ibcq->context), SOFTVERBS_CALL_RESIZE_CQ);
     if (error != 0)
         return error;
     if (cqe <= 0 || cqe > SV_MAX_CQE)
@@ -268,7 +268,7 @@ SV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
     if (atomic_load(&cq->users) != 0)
         return EBUSY;
     if (cq->armed != SV_ARM_NONE)
-        sv_channel_count_disarmed(cq);
+        sv_channel_cq_disarmed(cq);
     sv_channel_withdraw_events(cq);
     sv_async_withdraw_events(context, cq);
     pthread_mutex_lock(&ibcq->mutex);

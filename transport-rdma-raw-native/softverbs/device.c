@@ -13,7 +13,7 @@ SV_EXPORT const char *softverbs_open_error(const struct ibv_device *device)
 
 SV_EXPORT const char *softverbs_mode(struct ibv_context *context)
 {
-    return sv_device_of(context)->mode;
+    return sv_device_of(context)->mode_text;
 }
 
 /* Returns the EUI-64 of the MAC address, as Ethernet devices do. */
@@ -56,17 +56,17 @@ void sv_device_quiesce(struct sv_device *device)
     pthread_mutex_unlock(&device->grace_mutex);
 }
 
-static uint32_t next_number(struct sv_device *device)
+static uint32_t next_queue_number(struct sv_device *device)
 {
-    uint32_t number = device->next_number;
-    device->next_number = number == 0xffffff ? SV_FIRST_QUEUE_NUMBER : number + 1;
+    uint32_t number = device->next_queue_number;
+    device->next_queue_number = number == 0xffffff ? SV_FIRST_QUEUE_NUMBER : number + 1;
     return number;
 }
 
 void sv_device_add_qp(struct sv_device *device, struct sv_qp *qp)
 {
     sv_device_lock(device);
-    qp->ibv.qp_num = qp->ibv.handle = next_number(device);
+    qp->ibv.qp_num = qp->ibv.handle = next_queue_number(device);
     qp->rq.number = qp->ibv.qp_num;
     if (qp->ind_table == NULL)
         qp->sender_number = device->next_sender_number++;
@@ -90,7 +90,7 @@ int sv_device_remove_qp(struct sv_device *device, struct sv_qp *qp)
 {
     pthread_mutex_lock(&device->grace_mutex);
     sv_device_lock(device);
-    bool busy = qp->flows != 0;
+    bool busy = qp->flow_count != 0;
     if (!busy)
         unlink_qp(device, qp);
     sv_device_unlock(device);
@@ -101,7 +101,7 @@ int sv_device_remove_qp(struct sv_device *device, struct sv_qp *qp)
 void sv_device_add_wq(struct sv_device *device, struct sv_wq *wq)
 {
     sv_device_lock(device);
-    wq->ibv.wq_num = wq->ibv.handle = next_number(device);
+    wq->ibv.wq_num = wq->ibv.handle = next_queue_number(device);
     wq->rq.number = wq->ibv.wq_num;
     wq->next = device->wqs;
     if (wq->next != NULL)

@@ -46,8 +46,8 @@ struct sv_port_ops {
     bool (*transmit_tso)(struct sv_device *device, struct sv_qp *sender, const struct sv_tso_request *request);
     unsigned (*progress)(struct sv_device *device);
     int (*arm)(struct sv_device *device, struct sv_cq *cq);
-    bool (*poll)(struct sv_device *device, const struct sv_channel *channel);
-    void (*release)(struct sv_device *device, struct sv_channel *channel);
+    bool (*poll_channel)(struct sv_device *device, const struct sv_channel *channel);
+    void (*release_channel)(struct sv_device *device, struct sv_channel *channel);
     int (*rule_added)(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
     void (*rule_removed)(struct sv_device *device, struct sv_flow *flow);
     void (*quiesce)(struct sv_device *device);
@@ -69,17 +69,17 @@ struct sv_faults {
     } next[SOFTVERBS_CALL_COUNT];
 };
 
-enum { SV_MODE_BYTES = 384 };
+enum { SV_MODE_TEXT_BYTES = 384 };
 
 struct sv_device {
     struct ibv_device ibv;
     const struct sv_port_ops *ops;
     void *port;                 /* the port's own state: begins with struct sv_netdev_port; NULL for the loop device */
     char open_error[SV_EXPLANATION_BYTES];
-    char mode[SV_MODE_BYTES];   /* how it runs and why, set when it is opened */
+    char mode_text[SV_MODE_TEXT_BYTES];   /* how it runs and why, set when it is opened */
     unsigned index;             /* never used twice */
     bool configured;            /* "loop" and the devices of the environment, which always exist */
-    unsigned lists;             /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */
+    unsigned list_refs;             /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */
     uint8_t mac[6];             /* guarded by the mutex, because it changes with the interface's */
     _Atomic uint32_t mtu;
     _Atomic uint32_t opened_mtu; /* MTU when the port was opened, for which users size their receives */
@@ -97,7 +97,7 @@ struct sv_device {
     struct sv_context *contexts;
     struct sv_qp *qps;
     struct sv_wq *wqs;
-    uint32_t next_number;       /* next number of a queue pair or work queue */
+    uint32_t next_queue_number;       /* next number of a queue pair or work queue */
     uint32_t next_sender_number;
     uint64_t registered_bytes;
     struct sv_faults faults;
@@ -137,7 +137,7 @@ void sv_device_add_wq(struct sv_device *device, struct sv_wq *wq);
 void sv_device_remove_wq(struct sv_device *device, struct sv_wq *wq);
 
 /* fault.c: returns the errno with which this call has to fail, or 0 */
-int sv_injected_error(struct sv_device *device, enum softverbs_call call);
+int sv_consume_injected_error(struct sv_device *device, enum softverbs_call call);
 /* Take a port or a device down. The caller holds the device's mutex. */
 void sv_device_set_port_up(struct sv_device *device, bool up);
 void sv_device_fail(struct sv_device *device);

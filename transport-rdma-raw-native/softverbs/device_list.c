@@ -66,7 +66,7 @@ static bool is_listed(const struct sv_device *device)
 static bool in_use(struct sv_device *device)
 {
     sv_device_lock(device);
-    bool used = device->users > 0 || device->configured || device->lists > 0;
+    bool used = device->users > 0 || device->configured || device->list_refs > 0;
     sv_device_unlock(device);
     return used;
 }
@@ -139,7 +139,7 @@ static struct sv_device *new_device(const char *name, const struct sv_port_ops *
     pthread_mutex_init(&device->rules_mutex, NULL);
     pthread_mutex_init(&device->grace_mutex, NULL);
     pthread_mutex_init(&device->mutex, NULL);
-    device->next_number = SV_FIRST_QUEUE_NUMBER;
+    device->next_queue_number = SV_FIRST_QUEUE_NUMBER;
     device->faults.memlock_limit = UINT64_MAX;
     return device;
 }
@@ -203,7 +203,7 @@ SV_EXPORT int softverbs_add_device(const char *name)
 
 static struct sv_device *retain(struct sv_device *device)
 {
-    device->lists++;
+    device->list_refs++;
     return device;
 }
 
@@ -231,7 +231,7 @@ SV_EXPORT void ibv_free_device_list(struct ibv_device **list)
 {
     pthread_mutex_lock(&devices_mutex);
     for (struct ibv_device **device = list; device != NULL && *device != NULL; device++)
-        ((struct sv_device *)*device)->lists--;
+        ((struct sv_device *)*device)->list_refs--;
     pthread_mutex_unlock(&devices_mutex);
     free(list);
 }

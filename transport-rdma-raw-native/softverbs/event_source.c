@@ -59,8 +59,8 @@ static int move_sockets(struct sv_netdev_port *port, int to)
         remove_sockets(port, to, added);
     atomic_store(&port->sockets_epoll_fd, error == 0 ? to : -1);
     if (error == 0 && to >= 0)
-        atomic_store(&port->rx_thread_retries, false);
-    else if (error != 0 && !atomic_exchange(&port->rx_thread_retries, true))
+        atomic_store(&port->rx_thread_must_retry, false);
+    else if (error != 0 && !atomic_exchange(&port->rx_thread_must_retry, true))
         sv_receive_thread_wake(port);
     return error;
 }
@@ -83,7 +83,7 @@ static void detach_sockets(struct sv_netdev_port *port)
 static bool others_are_armed(const struct sv_netdev_port *port, const struct sv_channel *channel)
 {
     int all = atomic_load(&port->device->armed_channels);
-    return all > (atomic_load(&channel->armed) > 0);
+    return all > (atomic_load(&channel->armed_cqs) > 0);
 }
 
 /* The caller holds the mutex. A channel armed at the same time may rely on this call: see detach_sockets(). */
@@ -117,7 +117,7 @@ int sv_netdev_port_arm(struct sv_device *device, struct sv_cq *cq)
     return error;
 }
 
-bool sv_netdev_port_poll(struct sv_device *device, const struct sv_channel *channel)
+bool sv_netdev_port_poll_channel(struct sv_device *device, const struct sv_channel *channel)
 {
     struct sv_netdev_port *port = device->port;
     if (atomic_load_explicit(&port->sockets_epoll_fd, memory_order_relaxed) != channel->ibv.fd)
@@ -126,7 +126,7 @@ bool sv_netdev_port_poll(struct sv_device *device, const struct sv_channel *chan
     return true;
 }
 
-void sv_netdev_port_release(struct sv_device *device, struct sv_channel *channel)
+void sv_netdev_port_release_channel(struct sv_device *device, struct sv_channel *channel)
 {
     struct sv_netdev_port *port = device->port;
     pthread_mutex_lock(&port->event_mutex);
@@ -137,7 +137,7 @@ void sv_netdev_port_release(struct sv_device *device, struct sv_channel *channel
     pthread_mutex_unlock(&port->event_mutex);
 }
 
-void sv_event_source_count_unarmed(struct sv_netdev_port *port, unsigned moved)
+void sv_event_source_frames_polled(struct sv_netdev_port *port, unsigned moved)
 {
     if (atomic_load_explicit(&port->device->armed_channels, memory_order_relaxed) > 0 ||
         atomic_fetch_add_explicit(&port->unarmed_frames, moved, memory_order_relaxed) + moved < MAX_UNARMED_FRAMES ||
@@ -160,7 +160,7 @@ void sv_event_source_resume(struct sv_netdev_port *port)
     pthread_mutex_lock(&port->event_mutex);
     /* A channel that is armed later checks by itself. */
     if (atomic_load(&port->device->armed_channels) <= 0)
-        atomic_store(&port->rx_thread_retries, false);
+        atomic_store(&port->rx_thread_must_retry, false);
     else if (atomic_load(&port->sockets_epoll_fd) < 0)
         (void)move_sockets(port, port->rx_thread_epoll_fd);
     pthread_mutex_unlock(&port->event_mutex);

@@ -47,13 +47,13 @@ int sv_explain_bpf(int error, const char *what)
     return sv_explain(error, "%s: the kernel must be built with CONFIG_BPF_SYSCALL and CONFIG_XDP_SOCKETS", what);
 }
 
-bool sv_explain_verifier(int error)
+bool sv_explain_missing_perfmon(int error)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
     /* Not through /proc, which the broker cannot reach. */
     if (syscall(SYS_capget, &header, data) != 0 ||
-        !sv_lacks_perfmon((uint64_t)data[1].effective << 32 | data[0].effective, error))
+        !sv_is_perfmon_refusal((uint64_t)data[1].effective << 32 | data[0].effective, error))
         return false;
     sv_explain(error, "before Linux 6.17 the kernel's verifier lets the programs pass only with CAP_PERFMON, beside "
                "CAP_BPF and CAP_NET_ADMIN");

@@ -14,7 +14,7 @@ static uint64_t fault_bit(enum softverbs_call call)
     return (uint64_t)1 << call;
 }
 
-int sv_injected_error(struct sv_device *device, enum softverbs_call call)
+int sv_consume_injected_error(struct sv_device *device, enum softverbs_call call)
 {
     int error = 0;
     if (SV_LIKELY(!(atomic_load_explicit(&device->faults.armed, memory_order_relaxed) & fault_bit(call))))
@@ -92,10 +92,10 @@ static bool is_failure(enum ibv_wc_status status)
     return status != IBV_WC_SUCCESS && (unsigned)status <= IBV_WC_TM_RNDV_INCOMPLETE;
 }
 
-static void set_next(struct sv_spin *lock, uint32_t *fail_next, enum ibv_wc_status status)
+static void inject_status(struct sv_spin *lock, uint32_t *injected_status, enum ibv_wc_status status)
 {
     sv_spin_lock(lock);
-    *fail_next = status;
+    *injected_status = status;
     sv_spin_unlock(lock);
 }
 
@@ -105,9 +105,9 @@ SV_EXPORT int softverbs_fail_next_completion(struct ibv_qp *ibqp, int receive, e
     if (qp->ind_table != NULL || !is_failure(status))
         return EINVAL;
     if (receive)
-        set_next(&qp->rq.deliver_lock, &qp->rq.fail_next, status);
+        inject_status(&qp->rq.deliver_lock, &qp->rq.injected_status, status);
     else
-        set_next(&qp->sq.lock, &qp->sq.fail_next, status);
+        inject_status(&qp->sq.lock, &qp->sq.injected_status, status);
     return 0;
 }
 
@@ -115,10 +115,10 @@ static void fail_gso_wq(struct sv_rq *rq, enum ibv_wc_status status)
 {
     struct sv_wq *gso_wq = atomic_load(&rq->gso_wq);
     if (gso_wq != NULL)
-        set_next(&gso_wq->rq.deliver_lock, &gso_wq->rq.fail_next, status);
+        inject_status(&gso_wq->rq.deliver_lock, &gso_wq->rq.injected_status, status);
 }
 
-SV_EXPORT int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_status status)
+SV_EXPORT int softverbs_fail_next_gso_frame(const char *device_name, enum ibv_wc_status status)
 {
     struct sv_device *device = sv_device_by_name(device_name);
     if (device == NULL)

@@ -64,7 +64,7 @@ static void notify_rule_removed(const struct sv_qp *qp)
 static void add_to_flow_count(struct sv_qp *qp, uint32_t rules)
 {
     sv_device_lock(qp->device);
-    qp->flows += rules;
+    qp->flow_count += rules;
     sv_device_unlock(qp->device);
 }
 
@@ -73,7 +73,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
     struct sv_rule_spec spec;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_FLOW);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_CREATE_FLOW);
     if (error == 0)
         error = sv_flow_parse(attr, &spec);
     if (error != 0)
@@ -96,7 +96,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     notify_rule_added(qp);
     pthread_mutex_lock(&device->rules_mutex);
     error = add_rule(device, rule, &spec, flow);
-    flow->ibv.handle = atomic_load(&device->flows.rules);
+    flow->ibv.handle = atomic_load(&device->flows.rule_count);
     pthread_mutex_unlock(&device->rules_mutex);
     if (error == 0)
         add_to_flow_count(qp, 1);
@@ -116,7 +116,7 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
 {
     struct sv_flow *flow = (struct sv_flow *)ibflow;
     struct sv_device *device = flow->device;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_DESTROY_FLOW);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_DESTROY_FLOW);
     if (error != 0)
         return error;
     pthread_mutex_lock(&device->rules_mutex);

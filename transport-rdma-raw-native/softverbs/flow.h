@@ -50,7 +50,7 @@ struct sv_rule {
     uint32_t hash;
     bool drop;
     bool dont_trap;             /* DONT_TRAP: the rule receives a copy, and the search continues */
-    bool accepts_gso;           /* the receiver accepts frames beyond the MTU: SOFTVERBS_FLOW_WHOLE */
+    bool accepts_gso;           /* the receiver accepts frames beyond the MTU: SOFTVERBS_FLOW_ACCEPTS_GSO */
     bool adds_local_mac;        /* netdev_port.c: frames to its MAC address stay inside */
     int mac_filter_type;        /* netdev_port.c: the MAC filter entry of this rule, or -1 */
     struct sv_rule *_Atomic next_same;  /* rules of other queue pairs with the same match */
@@ -71,9 +71,9 @@ struct sv_rule_spec {
 
 struct sv_shape {
     uint32_t priority;
-    uint32_t words;
-    uint8_t word[SV_KEY_WORDS];         /* words of the key that the mask touches */
-    uint64_t mask[SV_KEY_WORDS];        /* in the order of word[] */
+    uint32_t word_count;
+    uint8_t word_index[SV_KEY_WORDS];         /* words of the key that the mask touches */
+    uint64_t mask[SV_KEY_WORDS];        /* in the order of word_index[] */
     uint32_t slot_mask;
     uint32_t live;                      /* slots in use */
     uint32_t dead;                      /* slots with a tombstone */
@@ -81,9 +81,9 @@ struct sv_shape {
 };
 
 struct sv_directory {
-    uint32_t shapes;
+    uint32_t shape_count;
     bool wants_inner;
-    union sv_key interest;              /* all bits that rules or RSS hashes use */
+    union sv_key used_mask;              /* all bits that rules or RSS hashes use */
     struct sv_shape *shape[];
 };
 
@@ -91,11 +91,11 @@ struct sv_flow_table {
     void (*quiesce)(struct sv_flow_table *table);   /* waits for a grace period; NULL: readers hold the writers' lock */
     struct sv_directory *_Atomic directory;
     _Atomic uint64_t generation;
-    union sv_key rss_interest;          /* fields used by the hashes of all queue pairs that ever had a rule */
+    union sv_key rss_used_mask;          /* fields used by the hashes of all queue pairs that ever had a rule */
     struct sv_rule *_Atomic sniffer;
     struct sv_rule *_Atomic all_default;
     struct sv_rule *_Atomic multicast_default;
-    _Atomic uint32_t rules;
+    _Atomic uint32_t rule_count;
     _Atomic uint32_t capacity;
 };
 
@@ -118,12 +118,12 @@ struct sv_target {
 
 enum { SV_MAX_TARGETS = 16 };
 
-enum sv_drop { SV_DROP_NONE, SV_DROP_NO_MATCH, SV_DROP_RULE, SV_DROP_SELF };
+enum sv_drop_reason { SV_DROP_NONE, SV_DROP_NO_MATCH, SV_DROP_RULE, SV_DROP_BLOCKED_SELF };
 
 struct sv_verdict {
     uint32_t count;
     uint32_t copies_lost;       /* copies beyond SV_MAX_TARGETS */
-    enum sv_drop drop;          /* the reason if count is 0 */
+    enum sv_drop_reason drop_reason;          /* the reason if count is 0 */
     struct sv_counters *drop_counters;
     struct sv_layout layout;
     struct sv_target target[SV_MAX_TARGETS];
@@ -134,7 +134,7 @@ enum { SV_WINDOW_BYTES = 64 };
 /* A sender's cached verdict. It applies to frames that equal the cached one in the masked bytes. */
 struct sv_steer_cache {
     uint64_t generation;        /* 0: empty */
-    uint32_t words;             /* number of 8-byte words to compare */
+    uint32_t word_count;             /* number of 8-byte words to compare */
     uint64_t mask[SV_WINDOW_BYTES / 8];
     uint64_t header[SV_WINDOW_BYTES / 8];
     struct sv_verdict verdict;
@@ -143,7 +143,7 @@ struct sv_steer_cache {
 /* headers.c */
 struct sv_layout sv_parse_headers(const uint8_t *data, uint32_t length, struct sv_headers *headers);
 struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, union sv_key *key);
-uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
+uint32_t sv_window_mask(const struct sv_headers *used_mask, const struct sv_headers *headers, struct sv_layout layout,
                         uint8_t mask[SV_WINDOW_BYTES]);
 
 /* flow_parse.c: returns 0 or an errno */
@@ -168,7 +168,7 @@ struct sv_rss {
 };
 struct sv_rss *sv_rss_create(const uint8_t *key, uint64_t fields);
 uint32_t sv_rss_hash(const struct sv_rss *rss, const union sv_key *key);
-void sv_rss_interest(const struct sv_rss *rss, union sv_key *interest);
+void sv_rss_add_used_mask(const struct sv_rss *rss, union sv_key *used_mask);
 int sv_rss_check(const struct ibv_rx_hash_conf *conf);
 
 #endif

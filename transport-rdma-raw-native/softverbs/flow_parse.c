@@ -222,7 +222,7 @@ int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
         return EINVAL;
     if (attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS)
         return EOPNOTSUPP;
-    if (attr->flags & ~(IBV_FLOW_ATTR_FLAGS_DONT_TRAP | SOFTVERBS_FLOW_WHOLE))
+    if (attr->flags & ~(IBV_FLOW_ATTR_FLAGS_DONT_TRAP | SOFTVERBS_FLOW_ACCEPTS_GSO))
         return EINVAL;
     if (attr->priority >= PRIORITIES)
         return ENOMEM;
@@ -231,7 +231,7 @@ int sv_flow_parse(const struct ibv_flow_attr *attr, struct sv_rule_spec *rule)
     rule->type = attr->type;
     rule->priority = attr->priority;
     rule->dont_trap = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
-    rule->accepts_gso = attr->flags & SOFTVERBS_FLOW_WHOLE;
+    rule->accepts_gso = attr->flags & SOFTVERBS_FLOW_ACCEPTS_GSO;
     int error = parse_specs(attr, rule);
     if (error != 0)
         return error;

@@ -17,8 +17,8 @@ const struct sv_rule sv_tombstone = {.key.outer.layers = 0xffff};
 uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key)
 {
     uint64_t hash = 0x9e3779b97f4a7c15u;
-    for (uint32_t i = 0; i < shape->words; i++) {
-        hash ^= key->words[shape->word[i]] & shape->mask[i];
+    for (uint32_t i = 0; i < shape->word_count; i++) {
+        hash ^= key->words[shape->word_index[i]] & shape->mask[i];
         hash *= 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
@@ -34,7 +34,7 @@ static struct sv_directory *new_directory(uint32_t shapes)
 {
     struct sv_directory *directory = sv_alloc_zeroed(sizeof *directory + (shapes + 1) * sizeof(struct sv_shape *));
     if (directory != NULL)
-        directory->shapes = shapes;
+        directory->shape_count = shapes;
     return directory;
 }
 
@@ -54,7 +54,7 @@ int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_fl
 void sv_flow_table_destroy(struct sv_flow_table *table)
 {
     struct sv_directory *directory = directory_of(table);
-    for (uint32_t i = 0; i < directory->shapes; i++)
+    for (uint32_t i = 0; i < directory->shape_count; i++)
         free(directory->shape[i]);
     free(directory);
 }
@@ -69,8 +69,8 @@ static struct sv_shape *new_shape(uint32_t priority, const union sv_key *mask, u
     for (uint32_t i = 0; i < SV_KEY_WORDS; i++) {
         if (mask->words[i] == 0)
             continue;
-        shape->mask[shape->words] = mask->words[i];
-        shape->word[shape->words++] = (uint8_t)i;
+        shape->mask[shape->word_count] = mask->words[i];
+        shape->word_index[shape->word_count++] = (uint8_t)i;
     }
     return shape;
 }
@@ -78,8 +78,8 @@ static struct sv_shape *new_shape(uint32_t priority, const union sv_key *mask, u
 static void full_mask(const struct sv_shape *shape, union sv_key *mask)
 {
     memset(mask, 0, sizeof *mask);
-    for (uint32_t i = 0; i < shape->words; i++)
-        mask->words[shape->word[i]] = shape->mask[i];
+    for (uint32_t i = 0; i < shape->word_count; i++)
+        mask->words[shape->word_index[i]] = shape->mask[i];
 }
 
 static bool has_mask(const struct sv_shape *shape, const union sv_key *mask)
@@ -91,7 +91,7 @@ static bool has_mask(const struct sv_shape *shape, const union sv_key *mask)
 
 static int find_shape(struct sv_directory *directory, uint32_t priority, const union sv_key *mask)
 {
-    for (uint32_t i = 0; i < directory->shapes; i++)
+    for (uint32_t i = 0; i < directory->shape_count; i++)
         if (directory->shape[i]->priority == priority && has_mask(directory->shape[i], mask))
             return (int)i;
     return -1;
@@ -132,13 +132,13 @@ static void insert(struct sv_shape *shape, struct sv_rule *rule)
 static struct sv_directory *with_shape(const struct sv_flow_table *table, int index, struct sv_shape *shape)
 {
     const struct sv_directory *old = directory_of(table);
-    uint32_t shapes = old->shapes + (index < 0) - (index >= 0 && shape == NULL);
+    uint32_t shapes = old->shape_count + (index < 0) - (index >= 0 && shape == NULL);
     struct sv_directory *directory = new_directory(shapes);
     if (directory == NULL)
         return NULL;
     uint32_t n = 0;
     bool placed = index >= 0;
-    for (uint32_t i = 0; i < old->shapes; i++) {
+    for (uint32_t i = 0; i < old->shape_count; i++) {
         if (!placed && old->shape[i]->priority > shape->priority) {
             directory->shape[n++] = shape;
             placed = true;
@@ -150,12 +150,12 @@ static struct sv_directory *with_shape(const struct sv_flow_table *table, int in
     }
     if (!placed)
         directory->shape[n++] = shape;
-    directory->interest = table->rss_interest;
+    directory->used_mask = table->rss_used_mask;
     for (n = 0; n < shapes; n++) {
         union sv_key mask;
         full_mask(directory->shape[n], &mask);
         for (uint32_t i = 0; i < SV_KEY_WORDS; i++) {
-            directory->interest.words[i] |= mask.words[i];
+            directory->used_mask.words[i] |= mask.words[i];
             directory->wants_inner |= mask.words[i] != 0 && i >= SV_HEADER_WORDS;
         }
         directory->wants_inner |= (mask.outer.layers & SV_LAYER_VXLAN) != 0;
@@ -190,7 +190,7 @@ static int add_shape(struct sv_flow_table *table, uint32_t priority, const union
 {
     struct sv_directory *old = directory_of(table);
     unsigned same_priority = 0;
-    for (uint32_t i = 0; i < old->shapes; i++)
+    for (uint32_t i = 0; i < old->shape_count; i++)
         same_priority += old->shape[i]->priority == priority;
     if (same_priority >= MAX_SHAPES_PER_PRIORITY)
         return ENOMEM;
@@ -230,21 +230,21 @@ static int grow_shape(struct sv_flow_table *table, int index)
     return 0;
 }
 
-/* The interest must include the fields of an RSS hash before a rule leads there. */
-static int extend_interest(struct sv_flow_table *table, const struct sv_rss *rss)
+/* The used_mask must include the fields of an RSS hash before a rule leads there. */
+static int extend_used_mask(struct sv_flow_table *table, const struct sv_rss *rss)
 {
     struct sv_directory *old = directory_of(table);
-    union sv_key interest = table->rss_interest;
-    sv_rss_interest(rss, &interest);
-    if (memcmp(&interest, &table->rss_interest, sizeof interest) == 0)
+    union sv_key used_mask = table->rss_used_mask;
+    sv_rss_add_used_mask(rss, &used_mask);
+    if (memcmp(&used_mask, &table->rss_used_mask, sizeof used_mask) == 0)
         return 0;
-    struct sv_directory *directory = new_directory(old->shapes);
+    struct sv_directory *directory = new_directory(old->shape_count);
     if (directory == NULL)
         return ENOMEM;
-    memcpy(directory, old, sizeof *old + old->shapes * sizeof old->shape[0]);
-    table->rss_interest = interest;
+    memcpy(directory, old, sizeof *old + old->shape_count * sizeof old->shape[0]);
+    table->rss_used_mask = used_mask;
     for (uint32_t i = 0; i < SV_KEY_WORDS; i++)
-        directory->interest.words[i] |= interest.words[i];
+        directory->used_mask.words[i] |= used_mask.words[i];
     replace_directory(table, directory, NULL);
     return 0;
 }
@@ -301,16 +301,16 @@ static int add_normal(struct sv_flow_table *table, struct sv_rule *rule, const s
 
 int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const struct sv_rule_spec *spec)
 {
-    if (table->rules >= table->capacity)
+    if (table->rule_count >= table->capacity)
         return ENOMEM;
-    int error = rule->qp->rss != NULL ? extend_interest(table, rule->qp->rss) : 0;
+    int error = rule->qp->rss != NULL ? extend_used_mask(table, rule->qp->rss) : 0;
     if (error == 0 && spec->type == IBV_FLOW_ATTR_NORMAL)
         error = add_normal(table, rule, spec);
     else if (error == 0)
         error = append_rule(special_head(table, spec->type), rule, spec->type != IBV_FLOW_ATTR_SNIFFER);
     if (error != 0)
         return error;
-    table->rules++;
+    table->rule_count++;
     bump_generation(table);
     return 0;
 }
@@ -343,7 +343,7 @@ void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow)
         remove_normal(table, flow);
     else
         unlink_rule(special_head(table, flow->type), flow->rule);
-    table->rules--;
+    table->rule_count--;
     bump_generation(table);
     quiesce(table);
 }

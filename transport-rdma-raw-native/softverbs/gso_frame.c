@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-_Static_assert((int)SV_GSO_HEADERS <= (int)SV_GSO_HEADER_ROOM && (int)SV_WINDOW_BYTES <= (int)SV_GSO_HEADER_ROOM,
+_Static_assert((int)SV_GSO_MAX_HEADER_BYTES <= (int)SV_GSO_HEADER_BUFFER_BYTES && (int)SV_WINDOW_BYTES <= (int)SV_GSO_HEADER_BUFFER_BYTES,
                "steering reads a whole window");
 
 static uint32_t get_be16(const uint8_t *from)
@@ -119,7 +119,7 @@ static uint64_t total_bytes(const struct iovec *pieces, uint32_t count)
 }
 
 /* The kernel adds no trailing padding: the IP length must equal the number of bytes after the Ethernet header. */
-static enum sv_gso_verdict check_ip(const struct sv_gso *gso, uint64_t length)
+static enum sv_gso_verdict check_ip(const struct sv_gso_segmenter *gso, uint64_t length)
 {
     const uint8_t *ip = gso->header + gso->layout.l3_offset;
     uint64_t ip_bytes = length - gso->layout.l3_offset;
@@ -136,7 +136,7 @@ static enum sv_gso_verdict check_ip(const struct sv_gso *gso, uint64_t length)
 }
 
 /* `available` is the number of frame bytes in gso->header. */
-static enum sv_gso_verdict check_l4(struct sv_gso *gso, uint32_t available, bool segment_size_known)
+static enum sv_gso_verdict check_l4(struct sv_gso_segmenter *gso, uint32_t available, bool segment_size_known)
 {
     const uint8_t *l4 = gso->header + gso->layout.l4_offset;
     if (gso->layout.l4 == IPPROTO_UDP) {
@@ -147,37 +147,37 @@ static enum sv_gso_verdict check_l4(struct sv_gso *gso, uint32_t available, bool
     if (tcp_bytes < SV_TCP_HLEN || gso->layout.l4_offset + tcp_bytes > available)
         return SV_GSO_MALFORMED;
     if (l4[SV_TCP_FLAGS_AT] & (SV_TCP_SYN | SV_TCP_RST | SV_TCP_URG))
-        return SV_GSO_FLAGS;
+        return SV_GSO_BAD_FLAGS;
     gso->header_bytes = gso->layout.l4_offset + tcp_bytes;
     return SV_GSO_GOOD;
 }
 
 /* Returns the maximum payload of a frame with these headers. Only an 802.1Q tag adds room for itself. */
-static uint32_t max_payload(const struct sv_gso *gso, uint32_t mtu)
+static uint32_t max_payload(const struct sv_gso_segmenter *gso, uint32_t mtu)
 {
     bool tagged = get_be16(gso->header + SV_ETHERTYPE_AT) == ETH_P_8021Q;
     uint32_t room = mtu + (tagged ? SV_MAX_OVERHEAD : ETH_HLEN);
     return room > gso->header_bytes ? room - gso->header_bytes : 0;
 }
 
-static uint64_t pseudo_sum(const struct sv_gso *gso, uint32_t l4_bytes)
+static uint64_t pseudo_sum(const struct sv_gso_segmenter *gso, uint32_t l4_bytes)
 {
     return sv_checksum_pseudo_sum(gso->header + gso->layout.l3_offset, gso->layout, l4_bytes);
 }
 
-static bool is_partial(const struct sv_gso *gso, uint64_t pseudo)
+static bool is_partial(const struct sv_gso_segmenter *gso, uint64_t pseudo)
 {
     uint16_t field;
     memcpy(&field, gso->header + gso->layout.l4_offset + sv_checksum_offset(gso->layout), 2);
     return field == sv_checksum_sum_fold(pseudo);
 }
 
-bool sv_gso_has_partial_checksum(const struct sv_gso *gso)
+bool sv_gso_has_partial_checksum(const struct sv_gso_segmenter *gso)
 {
     return is_partial(gso, pseudo_sum(gso, gso->header_bytes - gso->layout.l4_offset + gso->payload_bytes));
 }
 
-static bool has_valid_checksum(const struct sv_gso *gso, uint32_t l4_bytes, bool partial)
+static bool has_valid_checksum(const struct sv_gso_segmenter *gso, uint32_t l4_bytes, bool partial)
 {
     uint64_t pseudo = pseudo_sum(gso, l4_bytes);
     if (partial && is_partial(gso, pseudo))
@@ -185,24 +185,24 @@ static bool has_valid_checksum(const struct sv_gso *gso, uint32_t l4_bytes, bool
     return sv_checksum_sum_fold(sv_pieces_sum(gso->pieces, gso->layout.l4_offset, l4_bytes, pseudo)) == 0xffff;
 }
 
-static bool has_valid_udp_length(const struct sv_gso *gso, uint32_t l4_bytes)
+static bool has_valid_udp_length(const struct sv_gso_segmenter *gso, uint32_t l4_bytes)
 {
     const uint8_t *l4 = gso->header + gso->layout.l4_offset;
     return gso->layout.l4 != IPPROTO_UDP || get_be16(l4 + SV_UDP_LENGTH_AT) == l4_bytes;
 }
 
-static void skip_headers(struct sv_gso *gso)
+static void skip_headers(struct sv_gso_segmenter *gso)
 {
     gso->offset = gso->header_bytes;
     while (gso->offset >= gso->pieces[gso->piece].iov_len)
         gso->offset -= (uint32_t)gso->pieces[gso->piece++].iov_len;
 }
 
-enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
+enum sv_gso_verdict sv_gso_begin(struct sv_gso_segmenter *gso, const struct iovec *pieces, uint32_t count,
                                      const struct sv_gso_info *info)
 {
     uint64_t length = total_bytes(pieces, count);
-    uint32_t available = length < SV_GSO_HEADERS ? (uint32_t)length : SV_GSO_HEADERS;
+    uint32_t available = length < SV_GSO_MAX_HEADER_BYTES ? (uint32_t)length : SV_GSO_MAX_HEADER_BYTES;
     struct sv_headers unused;
 
     memset(gso, 0, sizeof *gso);
@@ -234,7 +234,7 @@ enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces,
 
 /* ---- segmentation ---- */
 
-static void advance(struct sv_gso *gso, uint32_t bytes)
+static void advance(struct sv_gso_segmenter *gso, uint32_t bytes)
 {
     gso->segmented_bytes += bytes;
     gso->number++;
@@ -246,7 +246,7 @@ static void advance(struct sv_gso *gso, uint32_t bytes)
 }
 
 /* Writes the IPv4 header checksum. Returns the sum of the headers for TCP or UDP; the checksum field is 0 for now. */
-static uint64_t write_checksums(uint8_t *header, const struct sv_gso *gso, uint32_t part)
+static uint64_t write_checksums(uint8_t *header, const struct sv_gso_segmenter *gso, uint32_t part)
 {
     struct sv_layout layout = gso->layout;
     uint8_t *ip = header + layout.l3_offset;
@@ -262,15 +262,15 @@ static uint64_t write_checksums(uint8_t *header, const struct sv_gso *gso, uint3
  * Returns how many payload bytes follow the headers in the head. A datagram may contain the headers of a tunnel, which
  * steering reads.
  */
-static uint32_t payload_in_head(const struct sv_gso *gso, uint32_t part)
+static uint32_t payload_in_head(const struct sv_gso_segmenter *gso, uint32_t part)
 {
-    uint32_t room = SV_GSO_HEADER_ROOM - gso->header_bytes;
+    uint32_t room = SV_GSO_HEADER_BUFFER_BYTES - gso->header_bytes;
     if (gso->layout.l4 != IPPROTO_UDP)
         return 0;
     return part < room ? part : room;
 }
 
-bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *frame)
+bool sv_gso_next(struct sv_gso_segmenter *gso, struct sv_gso_slot *slot, struct sv_frame *frame)
 {
     uint32_t left = gso->payload_bytes - gso->segmented_bytes;
     if (left == 0)
@@ -292,7 +292,7 @@ bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *
         slot->rest.checksum_offset = checksum_offset;
     } else {
         /* The head of a datagram contains a part of the payload. */
-        uint16_t checksum = sv_checksum_of(sv_pieces_sum(rest, gso->offset, part, sum), gso->layout);
+        uint16_t checksum = sv_checksum_from_sum(sv_pieces_sum(rest, gso->offset, part, sum), gso->layout);
         memcpy(slot->header + checksum_offset, &checksum, 2);
     }
     advance(gso, part);

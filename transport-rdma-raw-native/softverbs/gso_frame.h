@@ -24,12 +24,12 @@
 
 enum {
     /* Ethernet with a tag, IPv4 and TCP with all possible options. */
-    SV_GSO_HEADERS = ETH_HLEN + SV_VLAN_HLEN + 60 + 60,
+    SV_GSO_MAX_HEADER_BYTES = ETH_HLEN + SV_VLAN_HLEN + 60 + 60,
     /*
      * The headers of a datagram that steering reads: those of a tunnel up to the inner TCP header, with tags and
      * options.
      */
-    SV_GSO_HEADER_ROOM = 2 * (ETH_HLEN + SV_VLAN_HLEN + 60) + SV_UDP_HLEN + SV_VXLAN_HLEN + SV_TCP_HLEN,
+    SV_GSO_HEADER_BUFFER_BYTES = 2 * (ETH_HLEN + SV_VLAN_HLEN + 60) + SV_UDP_HLEN + SV_VXLAN_HLEN + SV_TCP_HLEN,
     /* The limit of IPv4's total length, and of IPv6's payload length without the jumbo option. */
     SV_GSO_MAX_IP_BYTES = 65535,
     SV_GSO_MAX_BYTES = SV_MAX_OVERHEAD + SV_IPV6_HLEN + SV_GSO_MAX_IP_BYTES,
@@ -38,14 +38,14 @@ enum {
 enum sv_gso_verdict {
     SV_GSO_GOOD,
     SV_GSO_UNSUPPORTED,   /* neither TCP nor UDP with a known segment size: an IP fragment, another protocol */
-    SV_GSO_FLAGS,         /* TCP with SYN, RST or URG, which no sender leaves to hardware */
+    SV_GSO_BAD_FLAGS,         /* TCP with SYN, RST or URG, which no sender leaves to hardware */
     SV_GSO_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
     /* The headers contradict the length, the checksum is wrong, there is no payload, or a segment exceeds the MTU. */
     SV_GSO_MALFORMED,
 };
 
 /* A GSO frame while it is segmented, and the position of the next segment. */
-struct sv_gso {
+struct sv_gso_segmenter {
     const struct iovec *pieces;
     struct sv_layout layout;
     uint32_t header_bytes;
@@ -55,13 +55,13 @@ struct sv_gso {
     uint32_t number;
     uint32_t piece;                 /* the next payload begins in this piece, */
     uint32_t offset;                /* at this offset */
-    uint8_t header[SV_GSO_HEADER_ROOM];
+    uint8_t header[SV_GSO_HEADER_BUFFER_BYTES];
 };
 
 /* Holds the headers of one segment of a GSO frame. */
 struct sv_gso_slot {
     struct sv_frame_rest rest;          /* must be first: frame->rest is cast to the slot */
-    uint8_t header[SV_GSO_HEADER_ROOM];
+    uint8_t header[SV_GSO_HEADER_BUFFER_BYTES];
 };
 
 /* What the bytes of a GSO frame do not contain. The caller knows them from the device or the kernel. */
@@ -79,18 +79,18 @@ struct sv_gso_info {
  * Checks a GSO frame and prepares its segmentation. Checks all lengths in the headers. The caller keeps the pieces
  * until the last segment has been delivered.
  */
-enum sv_gso_verdict sv_gso_begin(struct sv_gso *gso, const struct iovec *pieces, uint32_t count,
+enum sv_gso_verdict sv_gso_begin(struct sv_gso_segmenter *gso, const struct iovec *pieces, uint32_t count,
                                  const struct sv_gso_info *info);
 /*
  * Returns true if the sender left out the TCP or UDP checksum: the field holds the sum of the pseudo header. Requires a
  * frame that sv_gso_begin() has accepted.
  */
-bool sv_gso_has_partial_checksum(const struct sv_gso *gso);
+bool sv_gso_has_partial_checksum(const struct sv_gso_segmenter *gso);
 /*
  * Creates the next segment as a frame. Returns false if none is left. The caller keeps the slot until the frame has
  * been delivered. The checksum of a TCP segment is not computed before sv_frame_copy(); that of a datagram is.
  */
-bool sv_gso_next(struct sv_gso *gso, struct sv_gso_slot *slot, struct sv_frame *frame);
+bool sv_gso_next(struct sv_gso_segmenter *gso, struct sv_gso_slot *slot, struct sv_frame *frame);
 
 /* Copies a part of a frame, contiguous or not. Computes the TCP checksum first if it is missing. */
 void sv_frame_copy(uint8_t *to, const struct sv_frame *frame, uint32_t offset, uint32_t length);

@@ -277,11 +277,11 @@ int sv_netdev_port_attach_tc(struct sv_netdev_port *port, enum sv_program which)
     int program = sv_steering_load(port->steering, which);
     if (program < 0)
         return program;
-    make_mark(mark, sv_attached_id(program));
+    make_mark(mark, sv_program_id(program));
     port->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (port->guard_fd >= 0)
         (void)bind_free(port->guard_fd, mark, &name_in_use);
-    int link = sv_attached_attach_tc(program, port->ifindex, is_marked);
+    int link = sv_attach_tc(program, port->ifindex, is_marked);
     close(program);     /* the link keeps the program */
     return link;
 }

@@ -126,10 +126,10 @@ struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, 
 
 /*
  * Computes which bytes of the first SV_WINDOW_BYTES determine the verdict on a frame of this layout: those that define
- * the layout, and those that `interest` selects. Returns the number of 8-byte words to compare, or 0 if the window does
+ * the layout, and those that `used_mask` selects. Returns the number of 8-byte words to compare, or 0 if the window does
  * not contain them all.
  */
-uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_headers *headers, struct sv_layout layout,
+uint32_t sv_window_mask(const struct sv_headers *used_mask, const struct sv_headers *headers, struct sv_layout layout,
                         uint8_t mask[SV_WINDOW_BYTES])
 {
     uint32_t l3 = layout.l3_offset;
@@ -146,34 +146,34 @@ uint32_t sv_window_mask(const struct sv_headers *interest, const struct sv_heade
         return 0;
 
     memset(mask, 0, SV_WINDOW_BYTES);
-    memcpy(mask, interest->dst_mac, 6);
+    memcpy(mask, used_mask->dst_mac, 6);
     mask[0] |= 1;       /* the multicast bit */
-    memcpy(mask + 6, interest->src_mac, 6);
+    memcpy(mask + 6, used_mask->src_mac, 6);
     memset(mask + 12, 0xff, 2);
     if (headers->layers & SV_LAYER_VLAN) {
-        memcpy(mask + 14, &interest->vlan_tag, 2);
+        memcpy(mask + 14, &used_mask->vlan_tag, 2);
         memset(mask + 16, 0xff, 2);
     }
     if (layout.l3 == 4) {
         mask[l3] = 0xff;
-        mask[l3 + 1] = interest->traffic_class;
+        mask[l3 + 1] = used_mask->traffic_class;
         mask[l3 + 6] = mask[l3 + 7] = 0xff;
-        mask[l3 + 8] = interest->hop_limit;
+        mask[l3 + 8] = used_mask->hop_limit;
         mask[l3 + 9] = 0xff;
-        memcpy(mask + l3 + 12, interest->src_ip, 4);
-        memcpy(mask + l3 + 16, interest->dst_ip, 4);
+        memcpy(mask + l3 + 12, used_mask->src_ip, 4);
+        memcpy(mask + l3 + 16, used_mask->dst_ip, 4);
     } else if (layout.l3 == 6) {
         mask[l3] = 0xf0;
-        if (interest->traffic_class || interest->flow_label)
+        if (used_mask->traffic_class || used_mask->flow_label)
             memset(mask + l3, 0xff, 4);
         mask[l3 + 6] = 0xff;
-        mask[l3 + 7] = interest->hop_limit;
-        memcpy(mask + l3 + 8, interest->src_ip, 16);
-        memcpy(mask + l3 + 24, interest->dst_ip, 16);
+        mask[l3 + 7] = used_mask->hop_limit;
+        memcpy(mask + l3 + 8, used_mask->src_ip, 16);
+        memcpy(mask + l3 + 24, used_mask->dst_ip, 16);
     }
     if (layout.l4 != 0) {
-        memcpy(mask + l4, &interest->src_port, 2);
-        memcpy(mask + l4 + 2, &interest->dst_port, 2);
+        memcpy(mask + l4, &used_mask->src_port, 2);
+        memcpy(mask + l4 + 2, &used_mask->dst_port, 2);
     }
     return (end + 7) / 8;
 }

@@ -15,20 +15,20 @@ void *sv_fail(int error)
     return NULL;
 }
 
-static _Thread_local char last_error[SV_EXPLANATION_BYTES];
+static _Thread_local char last_explanation[SV_EXPLANATION_BYTES];
 
 int sv_explain(int error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(last_error, sizeof last_error, format, arguments);
+    vsnprintf(last_explanation, sizeof last_explanation, format, arguments);
     va_end(arguments);
     return error;
 }
 
 const char *sv_explanation(void)
 {
-    return last_error;
+    return last_explanation;
 }
 
 void *sv_alloc_zeroed(size_t size)

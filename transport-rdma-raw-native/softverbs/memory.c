@@ -112,7 +112,7 @@ static struct ibv_mr *register_region(struct ibv_pd *pd, void *address, size_t l
 {
     struct sv_device *device = sv_device_of(pd->context);
     bool implicit = is_implicit(address, length, access);
-    int error = implicit ? 0 : sv_injected_error(device, SOFTVERBS_CALL_REG_MR);
+    int error = implicit ? 0 : sv_consume_injected_error(device, SOFTVERBS_CALL_REG_MR);
     if (error == 0 && !implicit)
         error = check_registration((uintptr_t)address, length, access);
     if (error != 0)

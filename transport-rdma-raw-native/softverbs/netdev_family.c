@@ -131,7 +131,7 @@ union answer {
     alignas(struct nlmsghdr) uint8_t bytes[ANSWER_BYTES];
 };
 
-int sv_netdev_open(struct sv_netdev_family *family)
+int sv_netdev_family_open(struct sv_netdev_family *family)
 {
     static const char name[] = "netdev";
     const struct timeval timeout = {.tv_sec = TIMEOUT_SECONDS};
@@ -148,19 +148,19 @@ int sv_netdev_open(struct sv_netdev_family *family)
     if (error == 0 && !find(&answer.header, CTRL_ATTR_FAMILY_ID, &id))
         error = ENOENT;
     if (error != 0)
-        sv_netdev_close(family);
+        sv_netdev_family_close(family);
     family->id = (uint16_t)id;
     return error == ENOENT ? EOPNOTSUPP : error;
 }
 
-void sv_netdev_close(struct sv_netdev_family *family)
+void sv_netdev_family_close(struct sv_netdev_family *family)
 {
     if (family->fd >= 0)
         close(family->fd);
     family->fd = -1;
 }
 
-int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *info)
+int sv_netdev_get_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *info)
 {
     struct message message;
     union answer answer;
@@ -179,7 +179,7 @@ int sv_netdev_info(const struct sv_netdev_family *family, int ifindex, struct sv
     return 0;
 }
 
-int sv_netdev_queue_napi(const struct sv_netdev_family *family, int ifindex, uint32_t queue, uint32_t *napi)
+int sv_netdev_get_queue_napi(const struct sv_netdev_family *family, int ifindex, uint32_t queue, uint32_t *napi_id)
 {
     struct message message;
     union answer answer;
@@ -191,17 +191,17 @@ int sv_netdev_queue_napi(const struct sv_netdev_family *family, int ifindex, uin
     int error = transact(family->fd, &message, &answer.header);
     if (error == 0)
         (void)find(&answer.header, QUEUE_NAPI, &id);
-    *napi = (uint32_t)id;
+    *napi_id = (uint32_t)id;
     return error == EINVAL ? ENOENT : error;
 }
 
-int sv_netdev_napi(const struct sv_netdev_family *family, uint32_t napi, struct sv_napi_settings *settings)
+int sv_netdev_get_napi(const struct sv_netdev_family *family, uint32_t napi_id, struct sv_napi_settings *settings)
 {
     struct message message;
     union answer answer;
     uint64_t defer = 0, ifindex;
     begin(&message, family->id, CMD_NAPI_GET);
-    put_number(&message, NAPI_ID, napi);
+    put_number(&message, NAPI_ID, napi_id);
     int error = transact(family->fd, &message, &answer.header);
     if (error != 0)
         return error;
@@ -213,12 +213,12 @@ int sv_netdev_napi(const struct sv_netdev_family *family, uint32_t napi, struct 
     return 0;
 }
 
-int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi, const struct sv_napi_settings *settings)
+int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi_id, const struct sv_napi_settings *settings)
 {
     struct message message;
     union answer answer;
     begin(&message, family->id, CMD_NAPI_SET);
-    put_number(&message, NAPI_ID, napi);
+    put_number(&message, NAPI_ID, napi_id);
     put_number(&message, NAPI_DEFER_HARD_IRQS, settings->defer_hard_irqs);
     put(&message, NAPI_GRO_FLUSH_TIMEOUT, &settings->gro_flush_timeout_nanos,
         sizeof settings->gro_flush_timeout_nanos);

@@ -24,7 +24,7 @@ bool sv_netdev_port_is_device_name(const char *name, const char *prefix)
     return strncmp(name, prefix, length) == 0 && name[length] != '\0' && strlen(name + length) < IFNAMSIZ;
 }
 
-static uint64_t mac_number(const uint8_t mac[6])
+static uint64_t mac_to_u64(const uint8_t mac[6])
 {
     uint64_t number = 0;
     memcpy(&number, mac, 6);
@@ -50,7 +50,7 @@ static int read_interface(struct sv_netdev_port *port, int socket)
     sv_device_lock(device);
     memcpy(device->mac, request.ifr_hwaddr.sa_data, 6);
     sv_device_unlock(device);
-    atomic_store(&port->own_mac, mac_number(device->mac));
+    atomic_store(&port->own_mac, mac_to_u64(device->mac));
     if (ioctl(socket, SIOCGIFFLAGS, &request) != 0)
         return errno;
     port->flags = (unsigned short)request.ifr_flags;
@@ -77,7 +77,7 @@ static int open_mac_filter(struct sv_netdev_port *port)
     port->mac_filter_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (port->mac_filter_fd >= 0)
         return 0;
-    if (errno == EPERM && sv_broker_is_named())
+    if (errno == EPERM && sv_broker_is_configured())
         return sv_explain(EPERM, "raw sockets are not permitted: use soft:xdp: in mode generic, native or zerocopy, "
                           "which the broker serves, or CAP_NET_RAW; a broker can't confine packet sockets");
     return sv_explain(errno, "%s", errno == EPERM
@@ -123,7 +123,7 @@ uint64_t sv_netdev_port_missed_frames(const struct sv_netdev_port *port)
 
 static int open_descriptors(struct sv_netdev_port *port)
 {
-    port->brokered = port->kind->may_be_brokered && sv_broker_is_named();
+    port->brokered = port->kind->may_be_brokered && sv_broker_is_configured();
     /* The first descriptor also serves to query the interface, for which any socket will do. */
     if (port->brokered)
         port->mac_filter_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -152,7 +152,7 @@ int sv_netdev_port_open_interface(struct sv_netdev_port *port)
 
 int sv_netdev_port_add_receiver(struct sv_netdev_port *port, struct sv_receiver *receiver)
 {
-    if (port->receiver_count == SV_NETDEV_PORT_RECEIVERS)
+    if (port->receiver_count == SV_NETDEV_PORT_MAX_RECEIVERS)
         return ENOSPC;
     port->receivers[port->receiver_count++] = receiver;
     return 0;
@@ -186,7 +186,7 @@ void sv_netdev_port_mac_changed(struct sv_netdev_port *port, const uint8_t mac[6
     sv_device_lock(port->device);
     memcpy(port->device->mac, mac, 6);
     sv_device_unlock(port->device);
-    atomic_store(&port->own_mac, mac_number(mac));
+    atomic_store(&port->own_mac, mac_to_u64(mac));
     port->mac_update_pending = true;
 }
 
@@ -204,7 +204,7 @@ void sv_netdev_port_update_steering_mac(struct sv_netdev_port *port)
 
 void sv_netdev_port_apply_mtu(struct sv_netdev_port *port)
 {
-    if (port->gso_frames)
+    if (port->receives_gso)
         sv_steering_set_max_datagram_bytes(port->steering, sv_netdev_port_max_frame_bytes(port->device));
 }
 
@@ -227,7 +227,7 @@ static bool add_local_mac(struct sv_netdev_port *port, uint64_t mac)
     if (at < 0)
         at = find_local_mac(port, UNUSED_MAC);
     uint32_t used = atomic_load(&port->local_mac_slots);
-    if (at < 0 && used < SV_NETDEV_PORT_LOCAL_MACS) {
+    if (at < 0 && used < SV_NETDEV_PORT_MAX_LOCAL_MACS) {
         at = (int)used;
         port->local_mac_refs[at] = 0;
     }
@@ -274,7 +274,7 @@ int sv_netdev_port_rule_added(struct sv_device *device, const struct sv_rule_spe
     sv_device_unlock(device);
     rule->mac_filter_type = sv_mac_filter_type(spec, own);
     change_mac_filter(port, rule->mac_filter_type, mac, PACKET_ADD_MEMBERSHIP);
-    rule->adds_local_mac = rule->mac_filter_type == PACKET_MR_UNICAST && add_local_mac(port, mac_number(mac));
+    rule->adds_local_mac = rule->mac_filter_type == PACKET_MR_UNICAST && add_local_mac(port, mac_to_u64(mac));
     return 0;
 }
 
@@ -296,11 +296,11 @@ void sv_netdev_port_rule_removed(struct sv_device *device, struct sv_flow *flow)
         (void)sv_steering_remove(port->steering, &spec);
     change_mac_filter(port, rule->mac_filter_type, mac, PACKET_DROP_MEMBERSHIP);
     if (rule->adds_local_mac)
-        remove_local_mac(port, mac_number(mac));
+        remove_local_mac(port, mac_to_u64(mac));
 }
 
 SV_HOT bool sv_netdev_port_is_local_mac(const struct sv_netdev_port *port, const uint8_t *destination)
 {
-    uint64_t mac = mac_number(destination);
+    uint64_t mac = mac_to_u64(destination);
     return mac == atomic_load_explicit(&port->own_mac, memory_order_relaxed) || find_local_mac(port, mac) >= 0;
 }

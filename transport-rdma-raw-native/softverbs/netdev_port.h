@@ -23,7 +23,7 @@
  * queue is armed or the interface changes, and wakes at intervals to check the rings.
  */
 
-enum { SV_NETDEV_PORT_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_NETDEV_PORT_LOCAL_MACS = 64 };
+enum { SV_NETDEV_PORT_MAX_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_NETDEV_PORT_MAX_LOCAL_MACS = 64 };
 
 /* Error of send(): the interface no longer has the send queue. */
 enum { SV_NETDEV_PORT_NO_SEND_QUEUE = ECHRNG };
@@ -35,7 +35,7 @@ struct sv_netdev_port_kind {
     const char *name;               /* as in xdp:<interface> */
     uint32_t max_mtu;
     size_t port_bytes;              /* size of the structure that begins with struct sv_netdev_port */
-    bool copies_sent;               /* send() copies frames out of registered memory */
+    bool copies_on_send;               /* send() copies frames out of registered memory */
     bool tracks_connections;        /* the XDP program separates segments of connections from unsolicited ones */
     bool may_be_brokered;           /* a broker can open the port for a process without capabilities (broker.h) */
     /* Opens the port on an existing interface. On an error close() follows. */
@@ -64,7 +64,7 @@ struct sv_netdev_port {
     struct sv_steering *steering;   /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
-    bool gso_frames;                /* the port also receives GSO frames, from senders on this host */
+    bool receives_gso;                /* the port also receives GSO frames, from senders on this host */
     bool delivers_gso;              /* the port can deliver GSO frames unsegmented */
 
     int guard_fd;                   /* abstract socket that reserves the interface or marks the tc program, or -1 */
@@ -75,7 +75,7 @@ struct sv_netdev_port {
     int netlink_fd;                 /* netlink socket for changes of interfaces */
     int wake_fd;                    /* eventfd that wakes the receive thread */
     int rx_thread_epoll_fd;         /* the receive thread's: netlink_fd, wake_fd, and at times the sockets */
-    struct sv_receiver *receivers[SV_NETDEV_PORT_RECEIVERS];
+    struct sv_receiver *receivers[SV_NETDEV_PORT_MAX_RECEIVERS];
     uint32_t receiver_count;
     pthread_t rx_thread;
     bool rx_thread_runs;
@@ -84,16 +84,16 @@ struct sv_netdev_port {
     /* The epoll instance that contains the sockets (see event_source.c), or -1. Changed with the mutex held. */
     _Atomic int sockets_epoll_fd;
     /* The kernel had no room for the sockets in an epoll instance, so the receive thread retries. */
-    _Atomic bool rx_thread_retries;
+    _Atomic bool rx_thread_must_retry;
     pthread_mutex_t event_mutex;
     _Atomic unsigned single_armings;
     _Atomic unsigned unarmed_frames;
     _Atomic uint64_t polled_frames; /* frames moved by pollers; if it grows, a thread polls */
     _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `local_macs` */
     /* MAC addresses in rules, to which the port delivers frames itself, with the number of rules of each. */
-    uint32_t local_mac_refs[SV_NETDEV_PORT_LOCAL_MACS];
+    uint32_t local_mac_refs[SV_NETDEV_PORT_MAX_LOCAL_MACS];
     _Atomic uint32_t local_mac_slots;
-    _Atomic uint64_t local_macs[SV_NETDEV_PORT_LOCAL_MACS];
+    _Atomic uint64_t local_macs[SV_NETDEV_PORT_MAX_LOCAL_MACS];
 };
 
 /* Returns true if `name` is `prefix` followed by a valid interface name. */
@@ -182,7 +182,7 @@ enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 
 int sv_event_source_add(int epoll, int fd, enum sv_event_source source);
 /* A poller has moved frames while the sockets are in an epoll instance. */
-void sv_event_source_count_unarmed(struct sv_netdev_port *port, unsigned moved);
+void sv_event_source_frames_polled(struct sv_netdev_port *port, unsigned moved);
 /* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */
 void sv_event_source_pause(struct sv_netdev_port *port);
 void sv_event_source_resume(struct sv_netdev_port *port);
@@ -229,8 +229,8 @@ unsigned sv_netdev_port_progress(struct sv_device *device);
 void sv_netdev_port_quiesce(struct sv_device *device);
 /* event_source.c */
 int sv_netdev_port_arm(struct sv_device *device, struct sv_cq *cq);
-bool sv_netdev_port_poll(struct sv_device *device, const struct sv_channel *channel);
-void sv_netdev_port_release(struct sv_device *device, struct sv_channel *channel);
+bool sv_netdev_port_poll_channel(struct sv_device *device, const struct sv_channel *channel);
+void sv_netdev_port_release_channel(struct sv_device *device, struct sv_channel *channel);
 /* netdev_port.c */
 int sv_netdev_port_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
 void sv_netdev_port_rule_removed(struct sv_device *device, struct sv_flow *flow);

@@ -106,7 +106,7 @@ static uint64_t *counter_of(struct softverbs_queue_counters *counters, int error
         return &counters->port_down;
     if (error == SV_NETDEV_PORT_NO_SEND_QUEUE)
         return &counters->unserved;
-    return error == EMSGSIZE ? &counters->length_errors : &counters->wire_full;
+    return error == EMSGSIZE ? &counters->length_errors : &counters->ring_full;
 }
 
 SV_HOT void sv_netdev_port_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames,
@@ -128,7 +128,7 @@ SV_HOT void sv_netdev_port_transmit(struct sv_device *device, struct sv_qp *send
     for (unsigned i = 0; i < sent; i++)
         counters->bytes += out[i].length;
     counters->frames += sent;
-    if (port->kind->copies_sent)
+    if (port->kind->copies_on_send)
         counters->copied += sent;
     if (SV_UNLIKELY(sent < count))
         *counter_of(counters, error) += count - sent;
@@ -151,11 +151,11 @@ void sv_netdev_port_add_counters(struct sv_device *device, struct softverbs_coun
     }
     if (port == NULL)
         return;
-    counters->received.driver_full += sv_netdev_port_missed_frames(port);
+    counters->received.driver_no_buffer += sv_netdev_port_missed_frames(port);
     if (port->steering == NULL)
         return;
-    counters->received.syns_full += sv_steering_dropped_syns(port->steering);
-    counters->received.unsolicited_full += sv_steering_dropped_unsolicited(port->steering);
+    counters->received.syn_ring_full += sv_steering_dropped_syns(port->steering);
+    counters->received.unsolicited_drops += sv_steering_dropped_unsolicited(port->steering);
     counters->received.length_errors += sv_steering_syns_too_long(port->steering);
     counters->received.unserved += sv_steering_unserved(port->steering);
     counters->received.gso_datagrams += sv_steering_datagrams_passed(port->steering);

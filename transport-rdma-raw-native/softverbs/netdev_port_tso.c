@@ -90,7 +90,7 @@ static void track(const struct sv_netdev_port *port, const struct sv_tso_request
 
 static ssize_t send_packet(const struct sv_netdev_port *port, const struct sv_tso_request *request)
 {
-    struct virtio_net_hdr offload = {
+    struct virtio_net_hdr vnet_hdr = {
         .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
         .gso_type = request->layout.l3 == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6,
         .hdr_len = (uint16_t)request->header_bytes,
@@ -99,7 +99,7 @@ static ssize_t send_packet(const struct sv_netdev_port *port, const struct sv_ts
         .csum_offset = SV_TCP_CHECKSUM_AT,
     };
     uint8_t header[MAX_HEADER_BYTES];
-    struct iovec parts[2 + SV_MAX_SGE] = {{&offload, sizeof offload}, {header, request->header_bytes}};
+    struct iovec parts[2 + SV_MAX_SGE] = {{&vnet_hdr, sizeof vnet_hdr}, {header, request->header_bytes}};
     write_header(header, request);
     memcpy(parts + 2, request->parts, request->part_count * sizeof parts[0]);
     struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = port->ifindex, .sll_halen = 6};
@@ -124,7 +124,7 @@ SV_HOT bool sv_netdev_port_transmit_tso(struct sv_device *device, struct sv_qp *
     if (SV_UNLIKELY(send_packet(port, request) < 0)) {
         /* Lost on the way. Some segments may have been sent, so the library must not send them again. */
         if (errno == ENOBUFS || errno == ENOMEM) {
-            counters->wire_full += segments;
+            counters->ring_full += segments;
             return true;
         }
         return false;

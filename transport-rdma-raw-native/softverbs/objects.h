@@ -50,7 +50,7 @@ struct sv_flow;
 enum {
     SV_PORT_NUM = 1,
     SV_BURST = 64,
-    SV_MIN_FRAME = 18,          /* mlx5's default inline header: shorter sends fail with EINVAL */
+    SV_MIN_SEND_BYTES = 18,          /* mlx5's default inline header: shorter sends fail with EINVAL */
     SV_MAX_QP_WR = 32768,
     SV_MAX_SGE = 30,
     SV_MAX_INLINE = 912,
@@ -159,7 +159,7 @@ static inline void sv_wr_ring_retire(struct sv_wr_ring *wr_ring, uint32_t index1
 struct sv_channel {
     struct ibv_comp_channel ibv;
     int token_fd;                   /* an eventfd in semaphore mode */
-    _Atomic uint32_t armed;         /* number of armed completion queues */
+    _Atomic uint32_t armed_cqs;         /* number of armed completion queues */
     pthread_mutex_t mutex;
     struct sv_cq *first_pending;    /* completion queues with unread events */
     struct sv_cq *last_pending;
@@ -183,7 +183,7 @@ struct sv_cq {
     SV_CACHELINE_ALIGNED _Atomic uint32_t produced;
 
     SV_CACHELINE_ALIGNED struct sv_spin produce_lock;
-    uint32_t next;              /* the producers' copy of `produced`, which saves a fetch */
+    uint32_t cached_produced;   /* the producers' copy of `produced`, which saves a fetch */
     uint32_t consumed_seen;
     uint32_t armed;             /* enum sv_arm */
     /*
@@ -191,7 +191,7 @@ struct sv_cq {
      * each entry of the indirection table.
      */
     uint32_t steering_rules;
-    bool overrun;
+    bool has_overrun;
     _Atomic uint64_t overruns;
 
     SV_CACHELINE_ALIGNED struct sv_spin consume_lock;
@@ -234,7 +234,7 @@ struct sv_rq {
     SV_CACHELINE_ALIGNED struct sv_spin deliver_lock;
     _Atomic uint32_t delivered; /* written with deliver_lock held, read without it as a hint */
     _Atomic uint32_t posted_seen;
-    uint32_t fail_next;         /* injected completion status, or 0 */
+    uint32_t injected_status;         /* injected completion status, or 0 */
     struct softverbs_queue_counters counters;
 };
 
@@ -244,12 +244,12 @@ struct sv_sq {
     uint32_t head;
     uint32_t max_sge;
     uint32_t max_inline;
-    uint32_t fail_next;
+    uint32_t injected_status;
     bool signal_all;
     bool checksum_offload;
     uint16_t max_tso_header;
     uint8_t *scratch;           /* frames gathered or changed for sending, until the burst is transmitted */
-    uint32_t scratch_used;
+    uint32_t scratch_used_bytes;
     struct sv_steer_cache *cache;
     struct softverbs_queue_counters counters;
     SV_CACHELINE_ALIGNED struct sv_wr_ring wr_ring;
@@ -266,7 +266,7 @@ struct sv_qp {
     bool blocks_self_multicast;
     uint32_t sender_number; /* number among the queue pairs that send, by which a port spreads them over its queues */
     uint32_t port_num;
-    uint32_t flows;             /* guarded by the device's mutex */
+    uint32_t flow_count;        /* guarded by the device's mutex */
     struct ibv_qp_cap cap;
     uint32_t async_events_reported;
     _Atomic uint32_t state;     /* enum ibv_qp_state */
@@ -363,10 +363,10 @@ struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv
 struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 
 /* channel.c */
-void sv_channel_count_armed(struct sv_cq *cq);
+void sv_channel_cq_armed(struct sv_cq *cq);
 void sv_channel_rule_added(struct sv_cq *cq);
 void sv_channel_rule_removed(struct sv_cq *cq);
-void sv_channel_count_disarmed(struct sv_cq *cq);
+void sv_channel_cq_disarmed(struct sv_cq *cq);
 void sv_channel_notify(struct sv_cq *cq);
 void sv_channel_withdraw_events(struct sv_cq *cq);
 bool sv_token_try_wait(int fd);
@@ -417,6 +417,6 @@ int sv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values
 void sv_async_raise(struct sv_context *context, const struct ibv_async_event *event);
 void sv_async_raise_all(struct sv_device *device, enum ibv_event_type type);
 void sv_async_withdraw_events(struct sv_context *context, const void *element);
-void sv_async_drain(struct sv_context *context);
+void sv_async_discard_events(struct sv_context *context);
 
 #endif

@@ -20,7 +20,7 @@ enum { SV_PACKET_RESERVE_BYTES = 64 };
 
 /* A packet larger than a slot, and its segments. */
 struct sv_packet_segmenter {
-    struct sv_gso gso;
+    struct sv_gso_segmenter gso;
     struct sv_gso_slot slots[SV_BURST];
     uint8_t packet_buffer[SV_PACKET_RESERVE_BYTES + SV_GSO_MAX_BYTES];
 };
@@ -30,8 +30,8 @@ struct sv_packet_ring {
     uint8_t *map;
     size_t map_bytes;
     uint32_t frame_bytes;
-    uint32_t frames;
-    _Atomic uint32_t next;
+    uint32_t frame_count;
+    _Atomic uint32_t next_index;
     bool bound;
     bool lacks_ring;                /* the socket has no ring; the next check creates one */
     bool seen_empty;                /* the ring was empty when its drops were last counted, with `next` at seen_next */
@@ -73,27 +73,27 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-enum sv_offload {
-    SV_OFFLOAD_NONE,        /* an ordinary frame */
-    SV_OFFLOAD_GSO,         /* a GSO frame: gso_size is the payload of each segment */
-    SV_OFFLOAD_MALFORMED,   /* the header contradicts the frame, or its gso_type is not supported */
+enum sv_vnet_hdr_kind {
+    SV_VNET_HDR_NONE,        /* an ordinary frame */
+    SV_VNET_HDR_GSO,         /* a GSO frame: gso_size is the payload of each segment */
+    SV_VNET_HDR_MALFORMED,   /* the header contradicts the frame, or its gso_type is not supported */
 };
 
 /* Classifies a frame. `length` is that of the frame, at least an Ethernet header. */
-enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t length);
+enum sv_vnet_hdr_kind sv_vnet_hdr_classify(const struct virtio_net_hdr *vnet_hdr, const uint8_t *frame, uint32_t length);
 
 /* Returns true if the position of an omitted checksum lies within the frame. */
-static inline bool sv_offload_is_valid(const struct virtio_net_hdr *offload, uint32_t length)
+static inline bool sv_vnet_hdr_is_valid(const struct virtio_net_hdr *vnet_hdr, uint32_t length)
 {
-    return (offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) == 0 ||
-           (uint32_t)offload->csum_start + offload->csum_offset + 2 <= length;
+    return (vnet_hdr->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) == 0 ||
+           (uint32_t)vnet_hdr->csum_start + vnet_hdr->csum_offset + 2 <= length;
 }
 
 /*
  * Computes a checksum that the sender omitted. The caller has validated the frame. The field contains the sum of the
  * pseudo header.
  */
-void sv_offload_fill_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t length);
+void sv_vnet_hdr_fill_checksum(const struct virtio_net_hdr *vnet_hdr, uint8_t *frame, uint32_t length);
 
 /* ---- packet_sender.c ---- */
 
@@ -126,7 +126,7 @@ struct sv_port_reservation;
 
 struct sv_port_reservations {
     struct sv_port_reservation *first;
-    _Atomic uint32_t kernel_visible;    /* rules in force for which the kernel may answer */
+    _Atomic uint32_t kernel_visible_rules;    /* rules in force for which the kernel may answer */
 };
 
 /* Returns 0 or ENOMEM. If a port cannot be reserved, the rule is counted and the result is 0. */

@@ -26,27 +26,27 @@ static bool matches_headers(uint8_t type, struct sv_layout layout)
     }
 }
 
-enum sv_offload sv_offload_of(const struct virtio_net_hdr *offload, const uint8_t *frame, uint32_t length)
+enum sv_vnet_hdr_kind sv_vnet_hdr_classify(const struct virtio_net_hdr *vnet_hdr, const uint8_t *frame, uint32_t length)
 {
     struct sv_headers unused;
-    if (!sv_offload_is_valid(offload, length))
-        return SV_OFFLOAD_MALFORMED;
-    if (offload->gso_type == VIRTIO_NET_HDR_GSO_NONE)
-        return SV_OFFLOAD_NONE;
+    if (!sv_vnet_hdr_is_valid(vnet_hdr, length))
+        return SV_VNET_HDR_MALFORMED;
+    if (vnet_hdr->gso_type == VIRTIO_NET_HDR_GSO_NONE)
+        return SV_VNET_HDR_NONE;
     struct sv_layout layout = sv_parse_headers(frame, length, &unused);
-    bool partial = offload->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
-    bool valid = offload->gso_size >= length / MAX_SEGMENTS && offload->gso_size > 0 && offload->hdr_len <= length &&
-                 matches_headers(offload->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN, layout) &&
-                 (!partial || offload->csum_start == layout.l4_offset);
-    return valid ? SV_OFFLOAD_GSO : SV_OFFLOAD_MALFORMED;
+    bool partial = vnet_hdr->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
+    bool valid = vnet_hdr->gso_size >= length / MAX_SEGMENTS && vnet_hdr->gso_size > 0 && vnet_hdr->hdr_len <= length &&
+                 matches_headers(vnet_hdr->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN, layout) &&
+                 (!partial || vnet_hdr->csum_start == layout.l4_offset);
+    return valid ? SV_VNET_HDR_GSO : SV_VNET_HDR_MALFORMED;
 }
 
 /* Follows skb_checksum_help(), which is also correct for a checksum in a tunnel. RFC 768: zero means "none". */
-void sv_offload_fill_checksum(const struct virtio_net_hdr *offload, uint8_t *frame, uint32_t length)
+void sv_vnet_hdr_fill_checksum(const struct virtio_net_hdr *vnet_hdr, uint8_t *frame, uint32_t length)
 {
-    uint8_t *from = frame + offload->csum_start;
-    uint16_t sum = (uint16_t)~sv_checksum_sum_fold(sv_checksum_sum(from, length - offload->csum_start, 0));
+    uint8_t *from = frame + vnet_hdr->csum_start;
+    uint16_t sum = (uint16_t)~sv_checksum_sum_fold(sv_checksum_sum(from, length - vnet_hdr->csum_start, 0));
     if (sum == 0)
         sum = 0xffff;
-    memcpy(from + offload->csum_offset, &sum, 2);
+    memcpy(from + vnet_hdr->csum_offset, &sum, 2);
 }

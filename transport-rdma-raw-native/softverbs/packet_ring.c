@@ -53,7 +53,7 @@ static int set_options(const struct sv_packet_ring *ring, int filter)
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0 ||
         setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_COPY_THRESH, &any_length, sizeof any_length) != 0)
         return errno;
-    int error = set_ring(ring, ring->frames);
+    int error = set_ring(ring, ring->frame_count);
     if (error != 0)
         return error;
     if (filter >= 0 && setsockopt(ring->receiver.fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) != 0)
@@ -115,11 +115,11 @@ static void recreate_ring(struct sv_packet_ring *ring)
         ring->lacks_ring = !map_ring(ring);
         return;
     }
-    if (set_ring(ring, ring->frames) != 0 || !map_ring(ring))
+    if (set_ring(ring, ring->frame_count) != 0 || !map_ring(ring))
         return;
     ring->lacks_ring = false;
     ring->seen_empty = false;
-    atomic_store_explicit(&ring->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&ring->next_index, 0, memory_order_relaxed);
 }
 
 /*
@@ -128,7 +128,7 @@ static void recreate_ring(struct sv_packet_ring *ring)
  */
 static bool has_stalled(struct sv_packet_ring *ring, const struct tpacket_stats *stats)
 {
-    uint32_t next = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    uint32_t next = atomic_load_explicit(&ring->next_index, memory_order_relaxed);
     bool empty = !(sv_packet_slot_status(ring, next) & TP_STATUS_USER);
     bool was_empty = ring->seen_empty && ring->seen_next == next;
     ring->seen_empty = empty;
@@ -137,17 +137,17 @@ static bool has_stalled(struct sv_packet_ring *ring, const struct tpacket_stats 
 }
 
 /* Reading the socket's drops resets them to 0. */
-static void count_drops(struct sv_receiver *receiver)
+static void count_drops_and_repair(struct sv_receiver *receiver)
 {
     struct sv_packet_ring *ring = (struct sv_packet_ring *)receiver;
     if (ring->map == NULL)
         return;
     struct tpacket_stats stats = read_stats(ring);
-    receiver->counters.wire_full += stats.tp_drops;
+    receiver->counters.ring_full += stats.tp_drops;
     if (ring->lacks_ring) {
         recreate_ring(ring);
     } else if (has_stalled(ring, &stats)) {
-        receiver->counters.wire_full--;         /* the stalling frame counts as gso_malformed instead */
+        receiver->counters.ring_full--;         /* the stalling frame counts as gso_malformed instead */
         receiver->counters.gso_malformed++;
         recreate_ring(ring);
     }
@@ -156,7 +156,7 @@ static void count_drops(struct sv_receiver *receiver)
 int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter)
 {
     memset(ring, 0, sizeof *ring);
-    int error = sv_receiver_init(&ring->receiver, count_drops);
+    int error = sv_receiver_init(&ring->receiver, count_drops_and_repair);
     if (error != 0)
         return error;
     ring->receiver.may_stall = true;
@@ -165,7 +165,7 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t fram
         return ENOMEM;
     ring->frame_bytes = sv_round_up_pow2(mtu + SV_MAX_OVERHEAD + HEADER_BYTES);
     ring->map_bytes = ((size_t)ring->frame_bytes * frames + BLOCK_BYTES - 1) & ~(size_t)(BLOCK_BYTES - 1);
-    ring->frames = (uint32_t)(ring->map_bytes / ring->frame_bytes);
+    ring->frame_count = (uint32_t)(ring->map_bytes / ring->frame_bytes);
     ring->receiver.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (ring->receiver.fd < 0)
         return errno;

@@ -47,7 +47,7 @@ static unsigned send_all(int fd, struct mmsghdr *messages, unsigned count, int *
             continue;
         }
         *error = errno;
-        if ((errno != ENOBUFS && errno != EAGAIN && errno != EINTR) || !sv_spin_time_left(&deadline))
+        if ((errno != ENOBUFS && errno != EAGAIN && errno != EINTR) || !sv_spin_wait(&deadline))
             break;
     }
     return sent;

@@ -27,7 +27,7 @@ struct packet_port {
     struct sv_netdev_port base;
     struct sv_packet_ring ring;
     struct sv_packet_sender sender;
-    int tc_link;        /* the tc program that drops frames of rules before the kernel; -1: port reservations instead */
+    int tc_link_fd;        /* the tc program that drops frames of rules before the kernel; -1: port reservations instead */
     struct sv_port_reservations reservations;
 };
 
@@ -48,7 +48,7 @@ static int open_steering(struct packet_port *port)
     int filter = sv_steering_load(base->steering, SV_PROGRAM_FILTER);
     const char *env_value = getenv("SOFTVERBS_PACKET_QUIET");
     bool by_sockets = env_value != NULL && strcmp(env_value, "sockets") == 0;
-    port->tc_link = filter < 0 || by_sockets ? -1 : sv_netdev_port_attach_tc(base, SV_PROGRAM_TC);
+    port->tc_link_fd = filter < 0 || by_sockets ? -1 : sv_netdev_port_attach_tc(base, SV_PROGRAM_TC);
     if (filter < 0) {
         sv_steering_close(base->steering);
         base->steering = NULL;
@@ -59,7 +59,7 @@ static int open_steering(struct packet_port *port)
 static int open_port(struct sv_netdev_port *base)
 {
     struct packet_port *port = (struct packet_port *)base;
-    port->sender.fd = port->tc_link = port->ring.receiver.fd = -1;
+    port->sender.fd = port->tc_link_fd = port->ring.receiver.fd = -1;
     int filter = open_steering(port);
     int error = sv_packet_ring_open(&port->ring, atomic_load(&base->device->mtu), RING_FRAMES, filter);
     if (filter >= 0)
@@ -75,8 +75,8 @@ static int open_port(struct sv_netdev_port *base)
 static void detach(struct sv_netdev_port *base)
 {
     struct packet_port *port = (struct packet_port *)base;
-    if (port->tc_link >= 0)
-        close(port->tc_link);
+    if (port->tc_link_fd >= 0)
+        close(port->tc_link_fd);
     sv_port_reservations_close(&port->reservations);
 }
 
@@ -101,7 +101,7 @@ static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_
 static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct packet_port *port = device->port;
-    int error = port->tc_link < 0 ? sv_port_reservations_add(&port->reservations, spec) : 0;
+    int error = port->tc_link_fd < 0 ? sv_port_reservations_add(&port->reservations, spec) : 0;
     if (error != 0)
         return error;
     error = sv_netdev_port_rule_added(device, spec, rule);
@@ -122,7 +122,7 @@ static void add_counters(struct sv_device *device, struct softverbs_counters *co
     struct packet_port *port = device->port;
     sv_netdev_port_add_counters(device, counters);
     if (port != NULL)
-        counters->kernel_visible_rules = port->reservations.kernel_visible;
+        counters->kernel_visible_rules = port->reservations.kernel_visible_rules;
 }
 
 static const struct sv_netdev_port_kind packet_kind = {
@@ -148,8 +148,8 @@ const struct sv_port_ops sv_packet_ops = {
     .transmit_tso = sv_netdev_port_transmit_tso,
     .progress = sv_netdev_port_progress,
     .arm = sv_netdev_port_arm,
-    .poll = sv_netdev_port_poll,
-    .release = sv_netdev_port_release,
+    .poll_channel = sv_netdev_port_poll_channel,
+    .release_channel = sv_netdev_port_release_channel,
     .rule_added = rule_added,
     .rule_removed = rule_removed,
     .quiesce = sv_netdev_port_quiesce,

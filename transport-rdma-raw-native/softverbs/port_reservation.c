@@ -15,10 +15,10 @@ struct sv_port_reservation {
     struct sv_port_reservation *next;
     union sv_key mask;
     union sv_key value;
-    uint32_t rules;         /* number of rules with this match */
+    uint32_t rule_count;         /* number of rules with this match */
     bool silences_kernel;   /* all sockets that the match needs are open */
-    int ipv4;               /* sockets, or -1 */
-    int ipv6;
+    int ipv4_fd;               /* sockets, or -1 */
+    int ipv6_fd;
 };
 
 static bool names_a_port(const struct sv_headers *mask, const struct sv_headers *value)
@@ -99,11 +99,11 @@ static struct sv_port_reservation *new_reservation(const struct sv_rule_spec *sp
     reservation->mask = spec->mask;
     reservation->value = spec->value;
     reservation->silences_kernel = ipv4 || ipv6;
-    reservation->ipv4 = ipv4 ? open_ipv4(mask, value) : -1;
-    if (ipv4 && reservation->ipv4 < 0 && !means_no_answer(errno))
+    reservation->ipv4_fd = ipv4 ? open_ipv4(mask, value) : -1;
+    if (ipv4 && reservation->ipv4_fd < 0 && !means_no_answer(errno))
         reservation->silences_kernel = false;
-    reservation->ipv6 = ipv6 ? open_ipv6(mask, value) : -1;
-    if (ipv6 && reservation->ipv6 < 0 && !means_no_answer(errno))
+    reservation->ipv6_fd = ipv6 ? open_ipv6(mask, value) : -1;
+    if (ipv6 && reservation->ipv6_fd < 0 && !means_no_answer(errno))
         reservation->silences_kernel = false;
     return reservation;
 }
@@ -117,17 +117,17 @@ int sv_port_reservations_add(struct sv_port_reservations *reservations, const st
         *at = new_reservation(spec);
     if (*at == NULL)
         return ENOMEM;
-    (*at)->rules++;
-    reservations->kernel_visible += !(*at)->silences_kernel;
+    (*at)->rule_count++;
+    reservations->kernel_visible_rules += !(*at)->silences_kernel;
     return 0;
 }
 
 static void free_reservation(struct sv_port_reservation *reservation)
 {
-    if (reservation->ipv4 >= 0)
-        close(reservation->ipv4);
-    if (reservation->ipv6 >= 0)
-        close(reservation->ipv6);
+    if (reservation->ipv4_fd >= 0)
+        close(reservation->ipv4_fd);
+    if (reservation->ipv6_fd >= 0)
+        close(reservation->ipv6_fd);
     free(reservation);
 }
 
@@ -140,8 +140,8 @@ void sv_port_reservations_remove(struct sv_port_reservations *reservations, enum
     struct sv_port_reservation *found = *at;
     if (found == NULL)
         return;
-    reservations->kernel_visible -= !found->silences_kernel;
-    if (--found->rules > 0)
+    reservations->kernel_visible_rules -= !found->silences_kernel;
+    if (--found->rule_count > 0)
         return;
     *at = found->next;
     free_reservation(found);
@@ -154,5 +154,5 @@ void sv_port_reservations_close(struct sv_port_reservations *reservations)
         free_reservation(reservations->first);
         reservations->first = next;
     }
-    reservations->kernel_visible = 0;
+    reservations->kernel_visible_rules = 0;
 }

@@ -36,13 +36,13 @@
 static unsigned drain(struct sv_netdev_port *base)
 {
     struct xdp_port *port = (struct xdp_port *)base;
-    uint32_t limit[MAX_QUEUES];
-    for (uint32_t i = 0; i < port->queues; i++) {
+    uint32_t limit[SV_XDP_MAX_QUEUES];
+    for (uint32_t i = 0; i < port->queue_count; i++) {
         sv_xdp_queue_busy_poll(port->queue[i]);
         limit[i] = sv_xdp_queue_produced(port->queue[i]);
     }
     unsigned total = port->copy_ring.map == NULL ? 0 : sv_packet_ring_drain(&port->copy_ring, base->device);
-    for (uint32_t i = 0; i < port->queues; i++)
+    for (uint32_t i = 0; i < port->queue_count; i++)
         total += sv_xdp_queue_drain(port->queue[i], base->device, limit[i]);
     return total;
 }
@@ -54,17 +54,17 @@ static void detach(struct sv_netdev_port *base)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     sv_busy_poll_restore(&port->busy_poll);
-    if (port->tc_link >= 0)
-        close(port->tc_link);
-    if (port->xdp_link >= 0)
-        close(port->xdp_link);
+    if (port->tc_link_fd >= 0)
+        close(port->tc_link_fd);
+    if (port->xdp_link_fd >= 0)
+        close(port->xdp_link_fd);
 }
 
 static void close_port(struct sv_netdev_port *base)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     sv_packet_ring_close(&port->copy_ring);
-    for (uint32_t i = 0; i < port->queues; i++) {
+    for (uint32_t i = 0; i < port->queue_count; i++) {
         sv_xdp_queue_close(port->queue[i]);
         free(port->queue[i]);
     }
@@ -77,9 +77,9 @@ static void close_port(struct sv_netdev_port *base)
 /* The interface has fewer send queues than before. Its first queue is used in any case. Returns the error to count. */
 static __attribute__((cold, noinline)) int reduce_send_queues(struct xdp_port *port, uint32_t number, int error)
 {
-    uint32_t before = atomic_load(&port->send_queues);
+    uint32_t before = atomic_load(&port->send_queue_count);
     while (number > 0 && number < before &&
-           !atomic_compare_exchange_weak(&port->send_queues, &before, number))
+           !atomic_compare_exchange_weak(&port->send_queue_count, &before, number))
         ;
     return number > 0 ? SV_NETDEV_PORT_NO_SEND_QUEUE : error;
 }
@@ -90,7 +90,7 @@ static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_
 {
     struct xdp_port *port = (struct xdp_port *)base;
     sv_connections_track(sv_steering_connections(base->steering), frames, count);
-    uint32_t number = sender->sender_number % atomic_load_explicit(&port->send_queues, memory_order_relaxed);
+    uint32_t number = sender->sender_number % atomic_load_explicit(&port->send_queue_count, memory_order_relaxed);
     unsigned sent = sv_xdp_queue_send(port->queue[number], frames, count, error);
     if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&port->queue[number]->can_send, memory_order_relaxed))
         *error = reduce_send_queues(port, number, *error);
@@ -126,12 +126,12 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
     return sv_netdev_port_rule_added(device, spec, rule);
 }
 
-#define XDP_KIND(SEND, COPIES_SENT, MAY_BE_BROKERED) \
-    {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), .copies_sent = COPIES_SENT, \
+#define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED) \
+    {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), .copies_on_send = COPIES_ON_SEND, \
      .may_be_brokered = MAY_BE_BROKERED, .tracks_connections = true, \
      .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
 
-static const struct sv_netdev_port_kind kinds[SV_XDP_MODES] = {
+static const struct sv_netdev_port_kind kinds[SV_XDP_MODE_COUNT] = {
     [SV_XDP_MODE_GENERIC] = XDP_KIND(send_frames, true, true),
     [SV_XDP_MODE_NATIVE] = XDP_KIND(send_frames, true, true),
     [SV_XDP_MODE_ZERO_COPY] = XDP_KIND(send_frames, true, true),
@@ -152,7 +152,7 @@ static int choose_mode(const struct sv_device *device, struct sv_xdp_choice *cho
     char driver[SV_XDP_DRIVER_BYTES], version[SV_XDP_DRIVER_BYTES];
     if (uname(&kernel) != 0)
         kernel.release[0] = '\0';
-    sv_xdp_driver(strchr(device->ibv.name, ':') + 1, driver, version);
+    sv_xdp_read_driver(strchr(device->ibv.name, ':') + 1, driver, version);
     /* For a driver from another source (Intel's, OFED's) the kernel's release has no meaning. */
     if (strncmp(version, kernel.release, sizeof version - 1) != 0)
         kernel.release[0] = '\0';
@@ -212,10 +212,10 @@ static int open_device(struct sv_device *device)
         return error;
     const char *busy_poll_text = ((const struct xdp_port *)device->port)->busy_poll.enabled ? " with busy polling" : "";
     if (mode == choice.mode)
-        snprintf(device->mode, sizeof device->mode, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode), busy_poll_text,
+        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode), busy_poll_text,
                  choice.reason);
     else
-        snprintf(device->mode, sizeof device->mode, "AF_XDP in mode %s%s, because %s is not available: %s",
+        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s, because %s is not available: %s",
                  sv_xdp_mode_name(mode), busy_poll_text, failure.mode, failure.reason);
     return 0;
 }
@@ -227,8 +227,8 @@ const struct sv_port_ops sv_xdp_ops = {
     .transmit_tso = sv_netdev_port_transmit_tso,
     .progress = sv_netdev_port_progress,
     .arm = sv_netdev_port_arm,
-    .poll = sv_netdev_port_poll,
-    .release = sv_netdev_port_release,
+    .poll_channel = sv_netdev_port_poll_channel,
+    .release_channel = sv_netdev_port_release_channel,
     .rule_added = rule_added,
     .rule_removed = sv_netdev_port_rule_removed,
     .quiesce = sv_netdev_port_quiesce,

@@ -25,8 +25,8 @@ enum { SV_TAP_MAX_QUEUES = 64 };
 struct sv_tap {
     int ifindex;                        /* 0: there is none */
     char name[16];
-    uint32_t queues;
-    int queue[SV_TAP_MAX_QUEUES];
+    uint32_t queue_count;
+    int queue_fds[SV_TAP_MAX_QUEUES];
 };
 
 /* Opens the interface with one queue, up and without addresses. Returns 0 or an errno with an explanation. */
@@ -37,28 +37,28 @@ void sv_tap_close(struct sv_tap *tap);
 
 /* ---- the port ---- */
 
-enum { MAX_QUEUES = SV_STEER_MAX_QUEUES };
+enum { SV_XDP_MAX_QUEUES = SV_STEER_MAX_QUEUES };
 /* Error of sv_xdp_port_open() if an XDP program of other software has the interface. Mode tap works beside it. */
 enum { SV_XDP_OTHER_PROGRAM = EEXIST };
 
 struct xdp_port {
     struct sv_netdev_port base;
     struct sv_packet_ring copy_ring;
-    int xdp_link;           /* the link that holds the XDP program on the interface */
-    int tc_link;            /* the link of the tc program in tap mode, or -1 */
+    int xdp_link_fd;           /* the link that holds the XDP program on the interface */
+    int tc_link_fd;            /* the link of the tc program in tap mode, or -1 */
     struct sv_tap tap;
     struct sv_packet_sender sender; /* used in tap mode */
     bool native;
     bool zero_copy;
-    bool partial_checksums; /* see sv_xdp_partial_checksums() */
+    bool expects_partial_checksums; /* see sv_xdp_detect_partial_checksums() */
     struct sv_busy_poll busy_poll;
-    uint32_t queues;
+    uint32_t queue_count;
     /* Number of queues that also send, from the first on: an interface may have fewer send queues. */
-    _Atomic uint32_t send_queues;
-    struct sv_xdp_queue *queue[MAX_QUEUES];
+    _Atomic uint32_t send_queue_count;
+    struct sv_xdp_queue *queue[SV_XDP_MAX_QUEUES];
     struct sv_broker_layout broker_layout;  /* layout of the queues that a broker has made */
-    int broker_memory;                      /* their memory until they are open, or -1 */
-    int broker_sockets[SV_STEER_SOCKETS * MAX_QUEUES];  /* sockets of a broker that no queue has yet, or -1 */
+    int broker_memory_fd;                      /* their memory until they are open, or -1 */
+    int broker_sockets[SV_STEER_SOCKETS_PER_QUEUE * SV_XDP_MAX_QUEUES];  /* sockets of a broker that no queue has yet, or -1 */
 };
 
 /* Returns the mode of a port. */

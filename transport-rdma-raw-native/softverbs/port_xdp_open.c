@@ -22,17 +22,17 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
         .number = number,
         .mtu = atomic_load(&base->device->mtu),
         .zero_copy = port->zero_copy,
-        .partial_checksums = port->partial_checksums,
-        .gso_frames = base->gso_frames,
+        .expects_partial_checksums = port->expects_partial_checksums,
+        .receives_gso = base->receives_gso,
         .existence_unknown = existence_unknown,
     };
 }
 
 static struct sv_xdp_broker_sockets take_broker_sockets(struct xdp_port *port, uint32_t number)
 {
-    int *sockets = &port->broker_sockets[SV_STEER_SOCKETS * number];
+    int *sockets = &port->broker_sockets[SV_STEER_SOCKETS_PER_QUEUE * number];
     struct sv_xdp_broker_sockets broker_sockets = {.layout = &port->broker_layout, .main_socket = sockets[0],
-                                                   .syn_socket = sockets[1], .memory = port->broker_memory};
+                                                   .syn_socket = sockets[1], .memory_fd = port->broker_memory_fd};
     sockets[0] = sockets[1] = -1;
     return broker_sockets;
 }
@@ -40,7 +40,7 @@ static struct sv_xdp_broker_sockets take_broker_sockets(struct xdp_port *port, u
 static int open_queue(struct xdp_port *port, uint32_t number, bool existence_unknown)
 {
     struct sv_netdev_port *base = &port->base;
-    if (base->brokered && number >= port->broker_layout.queues)
+    if (base->brokered && number >= port->broker_layout.queue_count)
         return EINVAL;      /* as for a queue that does not exist */
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
@@ -56,14 +56,14 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool existence_unk
         free(queue);
         return error;
     }
-    port->queue[port->queues++] = queue;
-    if (atomic_load(&queue->can_send) && atomic_load(&port->send_queues) == number)
-        atomic_store(&port->send_queues, number + 1);
+    port->queue[port->queue_count++] = queue;
+    if (atomic_load(&queue->can_send) && atomic_load(&port->send_queue_count) == number)
+        atomic_store(&port->send_queue_count, number + 1);
     base->max_mtu = sv_xdp_queue_max_mtu(queue);
     sv_steering_set_max_syn_bytes(base->steering, base->max_mtu + SV_MAX_OVERHEAD);
     if (!base->brokered)
         error = sv_steering_set_sockets(base->steering, number, queue->main.receiver.fd, queue->syn.receiver.fd);
-    sv_steering_set_queues(base->steering, port->queues);
+    sv_steering_set_queues(base->steering, port->queue_count);
     if (error == 0)
         error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number, port->native);
     queue->busy_poll = port->busy_poll.enabled;
@@ -76,11 +76,11 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool existence_unk
  * Frames of a receive queue without sockets would go to the kernel, which resets connections that it does not know.
  * Then some connections would work and others would not.
  */
-static int too_many_queues(const struct sv_netdev_port *base)
+static int explain_too_many_queues(const struct sv_netdev_port *base)
 {
     return sv_explain(EOPNOTSUPP, "'%s' has more than %d receive queues, the maximum: use ethtool -L %s combined %d "
                       "(rx %d if the driver counts them separately), or soft:packet:%s, which takes any number",
-                      base->netdev, MAX_QUEUES, base->netdev, MAX_QUEUES, MAX_QUEUES, base->netdev);
+                      base->netdev, SV_XDP_MAX_QUEUES, base->netdev, SV_XDP_MAX_QUEUES, SV_XDP_MAX_QUEUES, base->netdev);
 }
 
 /*
@@ -90,18 +90,18 @@ static int too_many_queues(const struct sv_netdev_port *base)
 static int check_no_more_queues(struct xdp_port *port)
 {
     if (port->base.brokered)
-        return port->queues == MAX_QUEUES ? too_many_queues(&port->base) : 0;
+        return port->queue_count == SV_XDP_MAX_QUEUES ? explain_too_many_queues(&port->base) : 0;
     struct sv_xdp_queue *queue = sv_alloc_zeroed(sizeof *queue);
     if (queue == NULL)
         return ENOMEM;
-    struct sv_xdp_queue_config config = queue_config_of(port, port->queues, true);
+    struct sv_xdp_queue_config config = queue_config_of(port, port->queue_count, true);
     config.receive_ifindex = config.ifindex;
     int error = sv_xdp_queue_open(queue, &config);
     if (error == 0)
         sv_xdp_queue_close(queue);
     free(queue);
     if (error == 0 || error == EBUSY)
-        return too_many_queues(&port->base);
+        return explain_too_many_queues(&port->base);
     return error == EINVAL ? 0 : error;
 }
 
@@ -112,12 +112,12 @@ static int check_no_more_queues(struct xdp_port *port)
 static int open_queues(struct xdp_port *port)
 {
     uint32_t receive_queues = 0;
-    bool reported = sv_xdp_receive_queues(&port->base, &receive_queues) == 0;
-    if (reported && receive_queues > MAX_QUEUES)
-        return too_many_queues(&port->base);
+    bool reported = sv_xdp_get_receive_queues(&port->base, &receive_queues) == 0;
+    if (reported && receive_queues > SV_XDP_MAX_QUEUES)
+        return explain_too_many_queues(&port->base);
     /* Queues are added to the TAP interface as needed. */
     bool tap = port->tap.ifindex != 0;
-    for (uint32_t i = port->queues; i < MAX_QUEUES && !(tap && reported && i > 0 && i >= receive_queues); i++) {
+    for (uint32_t i = port->queue_count; i < SV_XDP_MAX_QUEUES && !(tap && reported && i > 0 && i >= receive_queues); i++) {
         int error = tap && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
             error = open_queue(port, i, !reported);
@@ -147,7 +147,7 @@ static int check_zero_copy_safe(const struct xdp_port *port, uint32_t queues_bef
 {
     const char *netdev = port->base.netdev;
     uint32_t now = 0;
-    if (!port->zero_copy || sv_xdp_receive_queues(&port->base, &now) != 0 || queues_before == 0 || now <= queues_before)
+    if (!port->zero_copy || sv_xdp_get_receive_queues(&port->base, &now) != 0 || queues_before == 0 || now <= queues_before)
         return 0;
     return sv_explain(EOPNOTSUPP, "zero copy is not safe on '%s': it has %u receive queues, and %u more with an XDP "
                       "program. Use ethtool -L %s combined with the maximum that ethtool -l shows, or "
@@ -161,15 +161,15 @@ static int check_zero_copy_safe(const struct xdp_port *port, uint32_t queues_bef
 static int open_added_queues(struct xdp_port *port)
 {
     uint32_t now = 0;
-    bool reported = sv_xdp_receive_queues(&port->base, &now) == 0;
-    return port->native && reported && now > port->queues ? open_queues(port) : 0;
+    bool reported = sv_xdp_get_receive_queues(&port->base, &now) == 0;
+    return port->native && reported && now > port->queue_count ? open_queues(port) : 0;
 }
 
-static int open_copies(struct xdp_port *port)
+static int open_copy_ring(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
     int filter = sv_steering_load(base->steering, SV_PROGRAM_COPIES);
-    if (filter < 0 && sv_explain_verifier(-filter))
+    if (filter < 0 && sv_explain_missing_perfmon(-filter))
         return -filter;
     if (filter < 0)
         return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
@@ -184,21 +184,21 @@ static int open_copies(struct xdp_port *port)
 static int attach_tap_mode(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    port->xdp_link = sv_steering_attach(base->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_ATTACH_GENERIC);
-    if (port->xdp_link < 0)
-        return sv_explain(-port->xdp_link, "the XDP program can't be attached to '%s'", port->tap.name);
-    sv_steering_redirect_to(base->steering, port->tap.ifindex);
-    port->tc_link = sv_netdev_port_attach_tc(base, SV_PROGRAM_REDIRECT);
-    if (port->tc_link < 0)
-        return sv_explain(-port->tc_link, "the tc program can't be attached to '%s': SOFTVERBS_XDP_MODE=tap needs "
+    port->xdp_link_fd = sv_steering_attach(base->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_ATTACH_GENERIC);
+    if (port->xdp_link_fd < 0)
+        return sv_explain(-port->xdp_link_fd, "the XDP program can't be attached to '%s'", port->tap.name);
+    sv_steering_set_redirect_ifindex(base->steering, port->tap.ifindex);
+    port->tc_link_fd = sv_netdev_port_attach_tc(base, SV_PROGRAM_REDIRECT);
+    if (port->tc_link_fd < 0)
+        return sv_explain(-port->tc_link_fd, "the tc program can't be attached to '%s': SOFTVERBS_XDP_MODE=tap needs "
                           "Linux 6.6", base->netdev);
     return 0;
 }
 
-static int explain_program(const struct sv_netdev_port *base, const struct sv_attached *program)
+static int explain_program(const struct sv_netdev_port *base, const struct sv_attached_program *program)
 {
     char text[SV_ATTACHED_TEXT_BYTES];
-    sv_attached_text(program, text);
+    sv_attached_format(program, text);
     if (sv_attached_is_own(program))
         return sv_explain(EBUSY, "'%s' has the XDP program %s: end the process that holds it", base->netdev, text);
     return sv_explain(SV_XDP_OTHER_PROGRAM, "'%s' has the XDP program %s", base->netdev, text);
@@ -211,9 +211,9 @@ static int explain_program(const struct sv_netdev_port *base, const struct sv_at
  */
 static int check_program(const struct sv_netdev_port *base)
 {
-    struct sv_attached program;
+    struct sv_attached_program program;
     sv_assert_may_block();
-    for (int i = 0; sv_attached_xdp(base->ifindex, &program); i++) {
+    for (int i = 0; sv_attached_find_xdp(base->ifindex, &program); i++) {
         bool may_disappear = program.name[0] == '\0' || sv_attached_is_own(&program);
         if (!may_disappear || i == SV_XDP_BUSY_RETRIES)
             return explain_program(base, &program);
@@ -226,8 +226,8 @@ static int check_program(const struct sv_netdev_port *base)
 /* A program was attached after check_program(), or is on an interface above this one (a bond). */
 static int explain_busy(const struct sv_netdev_port *base)
 {
-    struct sv_attached program;
-    if (sv_attached_xdp(base->ifindex, &program))
+    struct sv_attached_program program;
+    if (sv_attached_find_xdp(base->ifindex, &program))
         return explain_program(base, &program);
     return sv_explain(SV_XDP_OTHER_PROGRAM, "an interface above '%s' has an XDP program", base->netdev);
 }
@@ -240,10 +240,10 @@ static int attach_program(struct xdp_port *port)
     bool jumbo = sv_xdp_is_jumbo(atomic_load(&base->device->mtu));
     enum sv_xdp_attach_mode mode = !port->native ? SV_XDP_ATTACH_GENERIC
                                    : jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
-    port->xdp_link = sv_steering_attach(base->steering, SV_PROGRAM_XDP, base->ifindex, mode);
-    if (port->xdp_link >= 0)
+    port->xdp_link_fd = sv_steering_attach(base->steering, SV_PROGRAM_XDP, base->ifindex, mode);
+    if (port->xdp_link_fd >= 0)
         return 0;
-    int error = -port->xdp_link;
+    int error = -port->xdp_link_fd;
     if (error == EBUSY || error == EEXIST)
         return explain_busy(base);
     if (error == EPERM)
@@ -295,11 +295,11 @@ static int check_vlan_tags(const struct xdp_port *port)
  * Before Linux 6.6 AF_XDP receives no frame longer than a chunk. The peer on this host may be a port of this kind, so
  * the library then segments TSO sends itself.
  */
-static void check_gso_frames(struct xdp_port *port)
+static void set_up_gso(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    base->delivers_gso = base->gso_frames && port->queue[0]->multi_buffer;
-    if (!base->gso_frames || port->queue[0]->multi_buffer || base->tso_fd < 0)
+    base->delivers_gso = base->receives_gso && port->queue[0]->multi_buffer;
+    if (!base->receives_gso || port->queue[0]->multi_buffer || base->tso_fd < 0)
         return;
     close(base->tso_fd);
     base->tso_fd = -1;
@@ -319,23 +319,23 @@ static int open_through_broker(struct xdp_port *port)
     struct sv_netdev_port *base = &port->base;
     int fds[SV_BROKER_MAX_FDS];
     uint32_t receive_queues = 0;
-    bool reported = sv_xdp_receive_queues(base, &receive_queues) == 0 && receive_queues > 0;
-    if (reported && receive_queues > MAX_QUEUES)
-        return too_many_queues(base);
+    bool reported = sv_xdp_get_receive_queues(base, &receive_queues) == 0 && receive_queues > 0;
+    if (reported && receive_queues > SV_XDP_MAX_QUEUES)
+        return explain_too_many_queues(base);
     struct sv_broker_open wanted = {
-        .mode = port->zero_copy ? SV_BROKER_ZERO_COPY : port->native ? SV_BROKER_NATIVE : SV_BROKER_GENERIC,
+        .mode = port->zero_copy ? SV_BROKER_MODE_ZERO_COPY : port->native ? SV_BROKER_MODE_NATIVE : SV_BROKER_MODE_GENERIC,
         .mtu = atomic_load(&base->device->mtu),
-        .multi_buffer = base->gso_frames,
+        .multi_buffer = base->receives_gso,
     };
     memcpy(wanted.netdev, base->netdev, sizeof wanted.netdev);
     int error = sv_broker_open(&base->broker, &wanted, base->ifindex, fds, &port->broker_layout);
     if (error != 0)
         return error;
-    port->xdp_link = fds[SV_BROKER_LINK];
-    port->broker_memory = fds[SV_BROKER_MEMORY];
-    memcpy(port->broker_sockets, fds + SV_BROKER_SOCKETS,
-           SV_STEER_SOCKETS * port->broker_layout.queues * sizeof fds[0]);
-    return sv_steering_adopt(&base->steering, fds + SV_BROKER_MAPS);
+    port->xdp_link_fd = fds[SV_BROKER_FD_XDP_LINK];
+    port->broker_memory_fd = fds[SV_BROKER_FD_MEMORY];
+    memcpy(port->broker_sockets, fds + SV_BROKER_FD_SOCKETS,
+           SV_STEER_SOCKETS_PER_QUEUE * port->broker_layout.queue_count * sizeof fds[0]);
+    return sv_steering_adopt(&base->steering, fds + SV_BROKER_FD_MAPS);
 }
 
 static int open_steering(struct xdp_port *port)
@@ -347,14 +347,14 @@ static int open_steering(struct xdp_port *port)
 /* Closes the sockets that no queue has used, after an error. */
 static void close_broker_sockets(struct xdp_port *port)
 {
-    for (uint32_t i = 0; i < SV_STEER_SOCKETS * port->broker_layout.queues; i++) {
+    for (uint32_t i = 0; i < SV_STEER_SOCKETS_PER_QUEUE * port->broker_layout.queue_count; i++) {
         if (port->broker_sockets[i] >= 0)
             close(port->broker_sockets[i]);
         port->broker_sockets[i] = -1;
     }
-    if (port->broker_memory >= 0)
-        close(port->broker_memory);
-    port->broker_memory = -1;
+    if (port->broker_memory_fd >= 0)
+        close(port->broker_memory_fd);
+    port->broker_memory_fd = -1;
 }
 
 /*
@@ -373,7 +373,7 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     uint32_t queues_before = 0;
-    port->xdp_link = port->tc_link = port->copy_ring.receiver.fd = port->sender.fd = port->broker_memory = -1;
+    port->xdp_link_fd = port->tc_link_fd = port->copy_ring.receiver.fd = port->sender.fd = port->broker_memory_fd = -1;
     int error = sv_busy_poll_init(&port->busy_poll, base->netdev, base->ifindex);
     if (error == 0)
         error = apply_mode(port, sv_xdp_mode_of(base));
@@ -385,34 +385,34 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
     if (error == 0)
         error = check_vlan_tags(port);
     if (error == 0)
-        error = sv_xdp_partial_checksums(base, hook_of(port), &port->partial_checksums);
+        error = sv_xdp_detect_partial_checksums(base, hook_of(port), &port->expects_partial_checksums);
     /*
      * A driver with its own XDP segments in software. A tc program also sees frames that the kernel has merged (GRO).
      */
-    base->gso_frames = !port->native && (port->partial_checksums || tap);
+    base->receives_gso = !port->native && (port->expects_partial_checksums || tap);
     /* After the interface is reserved: before, the program of the previous user may still be attached. */
-    (void)sv_xdp_receive_queues(base, &queues_before);
+    (void)sv_xdp_get_receive_queues(base, &queues_before);
     if (error == 0)
         error = open_steering(port);
     if (error == 0 && port->busy_poll.enabled)
         error = attach_early(port);
-    if (error == 0 && port->xdp_link >= 0)
+    if (error == 0 && port->xdp_link_fd >= 0)
         error = check_zero_copy_safe(port, queues_before);
     if (error == 0)
         error = open_queues(port);
     if (error == 0 && !base->brokered)
-        error = open_copies(port);
+        error = open_copy_ring(port);
     if (error == 0) {
-        check_gso_frames(port);
+        set_up_gso(port);
         sv_netdev_port_apply_mtu(base);
     }
-    if (error == 0 && port->xdp_link < 0)
+    if (error == 0 && port->xdp_link_fd < 0)
         error = attach_program(port);
     if (error == 0)
         error = check_zero_copy_safe(port, queues_before);
     if (error == 0)
         error = open_added_queues(port);
-    if (error == 0 && !tap && atomic_load(&port->send_queues) == 0)
+    if (error == 0 && !tap && atomic_load(&port->send_queue_count) == 0)
         error = sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", base->netdev);
     close_broker_sockets(port);
     return error;

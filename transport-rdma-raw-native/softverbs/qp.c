@@ -116,7 +116,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 {
     struct sv_device *device = sv_device_of(context);
     bool rss = attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_QP);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_CREATE_QP);
     if (error == 0)
         error = check_common(device, context, attr);
     if (error == 0)
@@ -176,7 +176,7 @@ static void count_unpolled(struct sv_device *device, uint32_t frames)
 
 static void drop_references(struct sv_qp *qp)
 {
-    sv_gso_wq_detach(&qp->rq);
+    sv_rq_clear_gso_wq(&qp->rq);
     if (qp->ind_table != NULL) {
         atomic_fetch_sub(&qp->ind_table->users, 1);
     } else {
@@ -195,7 +195,7 @@ SV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_DESTROY_QP);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_DESTROY_QP);
     if (error == 0)
         error = sv_device_remove_qp(device, qp);
     if (error != 0)

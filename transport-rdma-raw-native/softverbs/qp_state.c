@@ -63,7 +63,7 @@ static void reset(struct sv_qp *qp)
 {
     sv_cq_purge((struct sv_cq *)qp->ibv.send_cq, &qp->sq.wr_ring);
     qp->sq.head = 0;
-    qp->sq.fail_next = 0;
+    qp->sq.injected_status = 0;
     atomic_store_explicit(&qp->sq.wr_ring.retired, 0, memory_order_relaxed);
     sv_rq_reset(&qp->rq);
 }
@@ -119,7 +119,7 @@ SV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_MODIFY_QP);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_MODIFY_QP);
     if (error == 0 && atomic_load(&device->failed))
         error = EIO;
     if (error != 0)
@@ -135,7 +135,7 @@ SV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int m
 SV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
-    int error = sv_injected_error(qp->device, SOFTVERBS_CALL_QUERY_QP);
+    int error = sv_consume_injected_error(qp->device, SOFTVERBS_CALL_QUERY_QP);
     if (error != 0)
         return error;
     if (qp->ind_table != NULL)

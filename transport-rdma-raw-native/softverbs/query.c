@@ -39,7 +39,7 @@ static void fill_device(const struct sv_device *device, struct ibv_device_attr *
 SV_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
     struct sv_device *device = sv_device_of(context);
-    int error = sv_injected_error(device, SOFTVERBS_CALL_QUERY_DEVICE);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_QUERY_DEVICE);
     if (error == 0)
         fill_device(device, attr);
     return error;
@@ -53,7 +53,7 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     const uint32_t raw_packet = 1u << IBV_QPT_RAW_PACKET;
     if ((input != NULL && input->comp_mask != 0) || attr_size < sizeof full.orig_attr)
         return EINVAL;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_QUERY_DEVICE);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_QUERY_DEVICE);
     if (error != 0)
         return error;
     memset(&full, 0, sizeof full);
@@ -88,7 +88,7 @@ int sv_query_port_attr(struct ibv_context *context, uint8_t port_num, struct ibv
 {
     struct sv_device *device = sv_device_of(context);
     struct ibv_port_attr full;
-    int error = sv_injected_error(device, SOFTVERBS_CALL_QUERY_PORT);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_QUERY_PORT);
     if (error == 0 && port_num != SV_PORT_NUM)
         error = EINVAL;
     if (error != 0)

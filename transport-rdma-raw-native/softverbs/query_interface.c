@@ -14,12 +14,12 @@ enum { MAX_QUEUES = 4096 };
 static void count_queues(const struct sv_netdev_family *family, int ifindex, struct softverbs_interface *interface)
 {
     struct sv_napi_settings settings;
-    uint32_t napi;
+    uint32_t napi_id;
     while (interface->receive_queues < MAX_QUEUES &&
-           sv_netdev_queue_napi(family, ifindex, interface->receive_queues, &napi) == 0) {
+           sv_netdev_get_queue_napi(family, ifindex, interface->receive_queues, &napi_id) == 0) {
         interface->receive_queues++;
-        interface->queues_with_napi += napi != 0;
-        interface->left_deferring += napi != 0 && sv_netdev_napi(family, napi, &settings) == 0 &&
+        interface->queues_with_napi += napi_id != 0;
+        interface->napi_left_deferring += napi_id != 0 && sv_netdev_get_napi(family, napi_id, &settings) == 0 &&
                                      sv_busy_poll_is_leftover(&settings);
     }
 }
@@ -33,46 +33,46 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
     int ifindex = (int)if_nametoindex(netdev);
     if (ifindex == 0)
         return ENODEV;
-    sv_xdp_driver(netdev, interface->driver, version);
-    if (sv_netdev_open(&family) != 0)
+    sv_xdp_read_driver(netdev, interface->driver, version);
+    if (sv_netdev_family_open(&family) != 0)
         return 0;
-    if (sv_netdev_info(&family, ifindex, &info) == 0) {
-        interface->told = 1;
+    if (sv_netdev_get_info(&family, ifindex, &info) == 0) {
+        interface->features_reported = 1;
         interface->xdp_features = info.xdp_features;
         interface->xdp_rx_metadata = info.xdp_rx_metadata;
         interface->xsk_features = info.xsk_features;
         interface->zero_copy_segments = info.zero_copy_segments;
-        interface->napi_by_frame = !sv_netdev_has_napi_settings(&family);
+        interface->napi_from_first_frame = !sv_netdev_has_napi_settings(&family);
         count_queues(&family, ifindex, interface);
     }
-    sv_netdev_close(&family);
+    sv_netdev_family_close(&family);
     return 0;
 }
 
-static void add_program(struct softverbs_program *out, const struct sv_attached *program, uint32_t place)
+static void add_program(struct softverbs_program *out, const struct sv_attached_program *program, uint32_t attach_point)
 {
     memset(out, 0, sizeof *out);
     out->id = program->id;
-    out->place = place;
+    out->attach_point = attach_point;
     memcpy(out->name, program->name, sizeof out->name);
 }
 
 SV_EXPORT int softverbs_query_programs(const char *netdev, struct softverbs_program *programs, uint32_t room)
 {
-    struct sv_attached program;
+    struct sv_attached_program program;
     struct sv_attached_list list;
     uint32_t count = 0;
     int ifindex = (int)if_nametoindex(netdev);
     if (ifindex == 0)
         return -ENODEV;
-    if (room > 0 && sv_attached_xdp(ifindex, &program))
+    if (room > 0 && sv_attached_find_xdp(ifindex, &program))
         add_program(&programs[count++], &program,
-                    program.driver ? SOFTVERBS_PROGRAM_XDP_DRIVER : SOFTVERBS_PROGRAM_XDP_GENERIC);
-    if (sv_attached_tc(ifindex, &list) != 0)
+                    program.in_driver_mode ? SOFTVERBS_PROGRAM_XDP_DRIVER : SOFTVERBS_PROGRAM_XDP_GENERIC);
+    if (sv_attached_list_tc(ifindex, &list) != 0)
         list.count = 0;
     for (uint32_t i = 0; i < list.count && count < room; i++) {
         program.id = list.id[i];
-        sv_attached_name(program.id, program.name);
+        sv_attached_read_name(program.id, program.name);
         add_program(&programs[count++], &program, SOFTVERBS_PROGRAM_TC);
     }
     return (int)count;

@@ -28,15 +28,15 @@ static enum ibv_wc_status scatter(const struct sv_rq *rq, const struct ibv_sge *
 /* Returns the status that a test has injected for the next receive: see fault.c. */
 static enum ibv_wc_status consume_injected_status(struct sv_rq *rq)
 {
-    enum ibv_wc_status status = (enum ibv_wc_status)rq->fail_next;
-    rq->fail_next = 0;
+    enum ibv_wc_status status = (enum ibv_wc_status)rq->injected_status;
+    rq->injected_status = 0;
     rq->counters.injected_errors++;
     return status;
 }
 
-static inline enum ibv_wc_status fill(struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
+static inline enum ibv_wc_status fill_receive(struct sv_rq *rq, const struct ibv_sge *wqe, const struct sv_frame *frame)
 {
-    if (SV_UNLIKELY(rq->fail_next != 0))
+    if (SV_UNLIKELY(rq->injected_status != 0))
         return consume_injected_status(rq);
     enum ibv_wc_status status;
     if (SV_LIKELY(wqe[0].length >= frame->length)) {
@@ -127,7 +127,7 @@ static inline unsigned deliver_frames(struct sv_rq *rq, const struct sv_frame *f
             break;
         }
         prefetch_ahead(rq, posted, delivered, cq, produced);
-        enum ibv_wc_status status = fill(rq, wqe, frame);
+        enum ibv_wc_status status = fill_receive(rq, wqe, frame);
         produced++;
         if (SV_UNLIKELY(status != IBV_WC_SUCCESS)) {
             *cqe = sv_cqe_make(&rq->wr_ring, delivered++, SV_CQE_RECV, status, 0, rq->number);
@@ -194,7 +194,7 @@ static bool fits_receive(const struct ibv_sge *element, uint32_t length)
 static enum ibv_wc_status copy_gso_frame(struct sv_rq *rq, const struct ibv_sge *element,
                                          const struct sv_gso_frame *gso_frame, bool *lost)
 {
-    if (SV_UNLIKELY(rq->fail_next != 0))
+    if (SV_UNLIKELY(rq->injected_status != 0))
         return consume_injected_status(rq);
     uint8_t *to = sv_mr_translate(rq->device->mrs, rq->pd, element->lkey, element->addr, gso_frame->length,
                                   IBV_ACCESS_LOCAL_WRITE);

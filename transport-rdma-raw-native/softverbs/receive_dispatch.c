@@ -16,24 +16,24 @@ struct run {
 
 struct runs {
     const struct sv_frame *frames;
-    unsigned open;
+    unsigned count;
     struct run run[MAX_OPEN_RUNS];
 };
 
 static void deliver_all(struct runs *runs)
 {
-    for (unsigned i = 0; i < runs->open; i++) {
+    for (unsigned i = 0; i < runs->count; i++) {
         struct run *run = &runs->run[i];
         if (run->count > 0)
             sv_rq_deliver(run->rq, runs->frames, run->index, run->tag, run->count);
     }
-    runs->open = 0;
+    runs->count = 0;
 }
 
 static inline void add_to_run(struct runs *runs, struct sv_rq *rq, unsigned index, uint32_t tag)
 {
     struct run *run = NULL;
-    for (unsigned i = 0; i < runs->open; i++) {
+    for (unsigned i = 0; i < runs->count; i++) {
         if (runs->run[i].rq == rq) {
             run = &runs->run[i];
             break;
@@ -41,9 +41,9 @@ static inline void add_to_run(struct runs *runs, struct sv_rq *rq, unsigned inde
     }
     /* A queue receives each frame of a burst once per matching rule, so a run may fill up early. */
     if (run == NULL || SV_UNLIKELY(run->count == SV_BURST)) {
-        if (run != NULL || runs->open == MAX_OPEN_RUNS)
+        if (run != NULL || runs->count == MAX_OPEN_RUNS)
             deliver_all(runs);
-        run = &runs->run[runs->open++];
+        run = &runs->run[runs->count++];
         run->rq = rq;
         run->count = 0;
     }
@@ -69,7 +69,7 @@ static inline bool is_same_flow(const struct sv_steer_cache *cache, const struct
     /* Comparing the whole window is faster than comparing a part. Beyond the part the mask is zero. */
     if (SV_LIKELY(frame->length >= SV_WINDOW_BYTES))
         return masked_difference(cache, frame->data, SV_WINDOW_BYTES / 8) == 0;
-    return frame->length >= cache->words * 8 && masked_difference(cache, frame->data, cache->words) == 0;
+    return frame->length >= cache->word_count * 8 && masked_difference(cache, frame->data, cache->word_count) == 0;
 }
 
 static void count_match(struct sv_counters *counters, uint32_t length)
@@ -80,9 +80,9 @@ static void count_match(struct sv_counters *counters, uint32_t length)
 
 static void drop(const struct sv_verdict *verdict, struct softverbs_queue_counters *counters, uint32_t length)
 {
-    if (verdict->drop == SV_DROP_RULE)
+    if (verdict->drop_reason == SV_DROP_RULE)
         counters->dropped_by_rule++;
-    else if (verdict->drop == SV_DROP_SELF)
+    else if (verdict->drop_reason == SV_DROP_BLOCKED_SELF)
         counters->blocked_self++;
     else
         counters->no_match++;
@@ -98,19 +98,19 @@ SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender,
     uint64_t generation = atomic_load_explicit(&flows->generation, memory_order_acquire);
 
     runs.frames = frames;
-    runs.open = 0;
+    runs.count = 0;
     for (unsigned i = 0; i < count; i++) {
         struct sv_frame *frame = &frames[i];
         if (!is_same_flow(cache, frame, generation))
             sv_steer(flows, sender, frame, cache, generation);
         frame->layout = verdict->layout;
-        for (uint32_t t = 0; t < verdict->count; t++) {
+        for (uint32_t t = 0; t < verdict->target_count; t++) {
             add_to_run(&runs, verdict->target[t].rq, i, verdict->target[t].tag);
             if (SV_UNLIKELY(verdict->target[t].counters != NULL))
                 count_match(verdict->target[t].counters, frame->length);
         }
         counters->too_many_copies += verdict->copies_lost;
-        if (SV_UNLIKELY(verdict->count == 0 || verdict->drop == SV_DROP_RULE))
+        if (SV_UNLIKELY(verdict->target_count == 0 || verdict->drop_reason == SV_DROP_RULE))
             drop(verdict, counters, frame->length);
     }
     deliver_all(&runs);

@@ -19,7 +19,7 @@ enum { DRAIN_FRAMES = 4 * SV_BURST };
 
 static uint32_t next_slot(const struct sv_packet_ring *ring, uint32_t index)
 {
-    return index + 1 == ring->frames ? 0 : index + 1;
+    return index + 1 == ring->frame_count ? 0 : index + 1;
 }
 
 static uint8_t *data_of(struct tpacket2_hdr *header)
@@ -28,11 +28,11 @@ static uint8_t *data_of(struct tpacket2_hdr *header)
 }
 
 /* Returns the virtio_net header, which precedes the frame. */
-static struct virtio_net_hdr offload_of(struct tpacket2_hdr *header)
+static struct virtio_net_hdr vnet_hdr_of(struct tpacket2_hdr *header)
 {
-    struct virtio_net_hdr offload;
-    memcpy(&offload, data_of(header) - sizeof offload, sizeof offload);
-    return offload;
+    struct virtio_net_hdr vnet_hdr;
+    memcpy(&vnet_hdr, data_of(header) - sizeof vnet_hdr, sizeof vnet_hdr);
+    return vnet_hdr;
 }
 
 /* Restores the outer VLAN tag, which the kernel has removed from the frame. */
@@ -53,7 +53,7 @@ static uint8_t *restore_vlan_tag(const struct tpacket2_hdr *header, uint8_t *dat
 
 /* A packet from the kernel, with its virtio_net header. */
 struct packet {
-    struct virtio_net_hdr offload;
+    struct virtio_net_hdr vnet_hdr;
     uint8_t *data;
     uint32_t length;
     bool lost;
@@ -61,15 +61,15 @@ struct packet {
 
 static struct packet packet_in_slot(struct tpacket2_hdr *header)
 {
-    return (struct packet){.offload = offload_of(header), .data = data_of(header), .length = header->tp_len,
+    return (struct packet){.vnet_hdr = vnet_hdr_of(header), .data = data_of(header), .length = header->tp_len,
                            .lost = header->tp_snaplen != header->tp_len};
 }
 
 /* Returns true for a slot with one complete frame, which most are. */
 static bool is_ordinary(const struct packet *packet)
 {
-    return !packet->lost && packet->length >= ETH_HLEN && packet->offload.gso_type == VIRTIO_NET_HDR_GSO_NONE &&
-           sv_offload_is_valid(&packet->offload, packet->length);
+    return !packet->lost && packet->length >= ETH_HLEN && packet->vnet_hdr.gso_type == VIRTIO_NET_HDR_GSO_NONE &&
+           sv_vnet_hdr_is_valid(&packet->vnet_hdr, packet->length);
 }
 
 /* Completes an ordinary frame. Returns false if the frame was dropped and counted. */
@@ -82,8 +82,8 @@ static bool complete_frame(struct sv_packet_ring *ring, const struct tpacket2_hd
         counters->length_errors++;
         return false;
     }
-    if (packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
-        sv_offload_fill_checksum(&packet->offload, packet->data, length);
+    if (packet->vnet_hdr.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
+        sv_vnet_hdr_fill_checksum(&packet->vnet_hdr, packet->data, length);
         counters->partial_checksums++;
     }
     uint8_t *data = restore_vlan_tag(header, packet->data, &length);
@@ -111,16 +111,16 @@ static ssize_t read_packet(const struct sv_packet_ring *ring, struct iovec *part
 static struct packet read_gso_frame(struct sv_packet_ring *ring)
 {
     struct packet packet = {.data = ring->segmenter->packet_buffer + SV_PACKET_RESERVE_BYTES};
-    struct iovec parts[] = {{&packet.offload, sizeof packet.offload}, {packet.data, SV_GSO_MAX_BYTES}};
+    struct iovec parts[] = {{&packet.vnet_hdr, sizeof packet.vnet_hdr}, {packet.data, SV_GSO_MAX_BYTES}};
     ssize_t bytes = read_packet(ring, parts, 2);
-    packet.lost = bytes < (ssize_t)sizeof packet.offload;
-    packet.length = packet.lost ? 0 : (uint32_t)bytes - (uint32_t)sizeof packet.offload;
+    packet.lost = bytes < (ssize_t)sizeof packet.vnet_hdr;
+    packet.length = packet.lost ? 0 : (uint32_t)bytes - (uint32_t)sizeof packet.vnet_hdr;
     return packet;
 }
 
 static void count_refused(struct softverbs_queue_counters *counters, enum sv_gso_verdict verdict)
 {
-    if (verdict == SV_GSO_FLAGS)
+    if (verdict == SV_GSO_BAD_FLAGS)
         counters->gso_flags++;
     else if (verdict == SV_GSO_TOO_LONG)
         counters->gso_too_long++;
@@ -158,7 +158,7 @@ static unsigned segment_and_dispatch(struct sv_packet_ring *ring, struct sv_devi
 static void count_unusable(struct softverbs_queue_counters *counters, const struct packet *packet)
 {
     if (packet->lost)
-        counters->wire_full++;          /* the socket had no room */
+        counters->ring_full++;          /* the socket had no room */
     else if (packet->length > SV_GSO_MAX_BYTES)
         counters->gso_too_long++;
     else
@@ -172,9 +172,9 @@ static unsigned receive_gso_frame(struct sv_packet_ring *ring, struct sv_device 
     const struct iovec piece = {data, packet->length};
     const struct sv_gso_info info = {
         .mtu = sv_netdev_port_segment_mtu(device),
-        .segment_bytes = packet->offload.gso_size,
-        .partial_checksum = packet->offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
-        .verified = packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID,
+        .segment_bytes = packet->vnet_hdr.gso_size,
+        .partial_checksum = packet->vnet_hdr.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM,
+        .verified = packet->vnet_hdr.flags & VIRTIO_NET_HDR_F_DATA_VALID,
     };
     return segment_and_dispatch(ring, device, &piece, &info);
 }
@@ -186,26 +186,26 @@ struct unread_packet {
     struct sv_gso_frame gso_frame;
     struct sv_packet_ring *ring;
     uint32_t length;                /* length without the tag */
-    const uint8_t *tag;             /* NULL: no tag */
+    const uint8_t *vlan_tag;             /* NULL: no tag */
 };
 
 static bool copy_unread(const struct sv_gso_frame *gso_frame, uint8_t *to)
 {
     const struct unread_packet *unread_packet = (const struct unread_packet *)gso_frame;
     struct softverbs_queue_counters *counters = &unread_packet->ring->receiver.counters;
-    uint32_t tag_bytes = unread_packet->tag == NULL ? 0 : SV_VLAN_HLEN;
-    struct virtio_net_hdr offload;
+    uint32_t vlan_tag_bytes = unread_packet->vlan_tag == NULL ? 0 : SV_VLAN_HLEN;
+    struct virtio_net_hdr vnet_hdr;
     struct iovec parts[] = {
-        {&offload, sizeof offload},
+        {&vnet_hdr, sizeof vnet_hdr},
         {to, SV_ETHERTYPE_AT},
-        {to + SV_ETHERTYPE_AT + tag_bytes, unread_packet->length - SV_ETHERTYPE_AT},
+        {to + SV_ETHERTYPE_AT + vlan_tag_bytes, unread_packet->length - SV_ETHERTYPE_AT},
     };
     ssize_t bytes = read_packet(unread_packet->ring, parts, 3);
-    if (tag_bytes > 0)
-        memcpy(to + SV_ETHERTYPE_AT, unread_packet->tag, tag_bytes);
-    if (bytes == (ssize_t)(sizeof offload + unread_packet->length))
+    if (vlan_tag_bytes > 0)
+        memcpy(to + SV_ETHERTYPE_AT, unread_packet->vlan_tag, vlan_tag_bytes);
+    if (bytes == (ssize_t)(sizeof vnet_hdr + unread_packet->length))
         return true;
-    ++*(bytes < 0 ? &counters->wire_full : &counters->gso_malformed);
+    ++*(bytes < 0 ? &counters->ring_full : &counters->gso_malformed);
     return false;
 }
 
@@ -214,14 +214,14 @@ static bool copy_unread(const struct sv_gso_frame *gso_frame, uint8_t *to)
  * or the sender omitted it.
  */
 static bool is_valid_tcp_gso(const struct sv_device *device, const struct packet *packet, const uint8_t *head,
-                             uint32_t head_bytes, uint32_t length, struct sv_gso *gso)
+                             uint32_t head_bytes, uint32_t length, struct sv_gso_segmenter *gso)
 {
     /* The second piece is in the socket. Nothing reads it. */
     const struct iovec pieces[] = {{(void *)(uintptr_t)head, head_bytes}, {NULL, length - head_bytes}};
     const struct sv_gso_info info = {.mtu = sv_netdev_port_segment_mtu(device), .verified = true,
-                                     .segment_bytes = packet->offload.gso_size};
+                                     .segment_bytes = packet->vnet_hdr.gso_size};
     return sv_gso_begin(gso, pieces, 2, &info) == SV_GSO_GOOD && gso->layout.l4 == IPPROTO_TCP &&
-           ((packet->offload.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(gso));
+           ((packet->vnet_hdr.flags & VIRTIO_NET_HDR_F_DATA_VALID) || sv_gso_has_partial_checksum(gso));
 }
 
 /* Returns false if the packet must be segmented instead. The packet was not read then. */
@@ -229,23 +229,23 @@ static bool deliver_gso_frame(struct sv_packet_ring *ring, struct sv_device *dev
 {
     struct packet packet = packet_in_slot(header);
     uint32_t head_bytes = header->tp_snaplen;
-    uint32_t tag_bytes = header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0;
-    if (head_bytes < SV_GSO_HEADERS || head_bytes >= packet.length ||
-        packet.length > SV_GSO_MAX_BYTES - tag_bytes ||
-        sv_offload_of(&packet.offload, packet.data, head_bytes) != SV_OFFLOAD_GSO)
+    uint32_t vlan_tag_bytes = header->tp_status & TP_STATUS_VLAN_VALID ? SV_VLAN_HLEN : 0;
+    if (head_bytes < SV_GSO_MAX_HEADER_BYTES || head_bytes >= packet.length ||
+        packet.length > SV_GSO_MAX_BYTES - vlan_tag_bytes ||
+        sv_vnet_hdr_classify(&packet.vnet_hdr, packet.data, head_bytes) != SV_VNET_HDR_GSO)
         return false;
     uint8_t *head = restore_vlan_tag(header, packet.data, &head_bytes);
-    struct sv_gso gso;
-    if (!is_valid_tcp_gso(device, &packet, head, head_bytes, packet.length + tag_bytes, &gso))
+    struct sv_gso_segmenter gso;
+    if (!is_valid_tcp_gso(device, &packet, head, head_bytes, packet.length + vlan_tag_bytes, &gso))
         return false;
     const struct unread_packet unread_packet = {
-        .gso_frame = {.head = head, .head_bytes = head_bytes, .length = packet.length + tag_bytes, .copy = copy_unread},
+        .gso_frame = {.head = head, .head_bytes = head_bytes, .length = packet.length + vlan_tag_bytes, .copy = copy_unread},
         .ring = ring,
         .length = packet.length,
-        .tag = tag_bytes > 0 ? head + SV_ETHERTYPE_AT : NULL,
+        .vlan_tag = vlan_tag_bytes > 0 ? head + SV_ETHERTYPE_AT : NULL,
     };
     enum sv_gso_delivery result = sv_receiver_deliver_gso(&ring->receiver, device, &unread_packet.gso_frame);
-    if (result == SV_GSO_DELIVERED && packet.offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
+    if (result == SV_GSO_DELIVERED && packet.vnet_hdr.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)
         ring->receiver.counters.partial_checksums++;
     return result != SV_GSO_REFUSED;
 }
@@ -259,22 +259,22 @@ static unsigned handle_other_slot(struct sv_packet_ring *ring, struct sv_device 
                                   uint32_t max_frame_bytes)
 {
     if (header->tp_status & TP_STATUS_COPY && deliver_gso_frame(ring, device, header))
-        return SV_GSO_COST;
+        return SV_GSO_COST_FRAMES;
     struct packet packet = header->tp_status & TP_STATUS_COPY ? read_gso_frame(ring) : packet_in_slot(header);
     struct sv_frame frame;
-    enum sv_offload kind = SV_OFFLOAD_MALFORMED;
+    enum sv_vnet_hdr_kind kind = SV_VNET_HDR_MALFORMED;
     if (!packet.lost && packet.length >= ETH_HLEN && packet.length <= SV_GSO_MAX_BYTES)
-        kind = sv_offload_of(&packet.offload, packet.data, packet.length);
-    if (kind == SV_OFFLOAD_GSO)
+        kind = sv_vnet_hdr_classify(&packet.vnet_hdr, packet.data, packet.length);
+    if (kind == SV_VNET_HDR_GSO)
         return receive_gso_frame(ring, device, header, &packet);
-    if (kind == SV_OFFLOAD_MALFORMED)
+    if (kind == SV_VNET_HDR_MALFORMED)
         count_unusable(&ring->receiver.counters, &packet);
-    if (kind == SV_OFFLOAD_NONE && header->tp_status & TP_STATUS_COPY) {
+    if (kind == SV_VNET_HDR_NONE && header->tp_status & TP_STATUS_COPY) {
         /* The MTU has grown since the device was opened, and the receives that were sized for it are too short. */
         ring->receiver.counters.length_errors++;
         return 0;
     }
-    if (kind == SV_OFFLOAD_MALFORMED || !complete_frame(ring, header, &packet, max_frame_bytes, &frame))
+    if (kind == SV_VNET_HDR_MALFORMED || !complete_frame(ring, header, &packet, max_frame_bytes, &frame))
         return 0;
     sv_receiver_dispatch(&ring->receiver, device, &frame, 1);
     return 1;
@@ -295,27 +295,27 @@ static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *devic
 {
     struct sv_frame frames[SV_BURST];
     uint32_t max_frame_bytes = sv_netdev_port_max_frame_bytes(device);
-    uint32_t first = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    uint32_t first = atomic_load_explicit(&ring->next_index, memory_order_relaxed);
     uint32_t next = first;
     unsigned completed = 0;
     unsigned consumed = 0;
-    struct tpacket2_hdr *gso_slot = NULL;
-    while (gso_slot == NULL && consumed < SV_BURST && (sv_packet_slot_status(ring, next) & TP_STATUS_USER)) {
+    struct tpacket2_hdr *other_slot = NULL;
+    while (other_slot == NULL && consumed < SV_BURST && (sv_packet_slot_status(ring, next) & TP_STATUS_USER)) {
         struct tpacket2_hdr *header = sv_packet_slot(ring, next);
         struct packet packet = packet_in_slot(header);
         if (SV_LIKELY(is_ordinary(&packet)))
             completed += complete_frame(ring, header, &packet, max_frame_bytes, &frames[completed]);
         else
-            gso_slot = header;
+            other_slot = header;
         consumed++;
         next = next_slot(ring, next);
     }
     if (completed > 0)
         sv_receiver_dispatch(&ring->receiver, device, frames, completed);
-    if (gso_slot != NULL)
-        consumed += handle_other_slot(ring, device, gso_slot, max_frame_bytes);
+    if (other_slot != NULL)
+        consumed += handle_other_slot(ring, device, other_slot, max_frame_bytes);
     release_slots(ring, first, next);
-    atomic_store_explicit(&ring->next, next, memory_order_relaxed);
+    atomic_store_explicit(&ring->next_index, next, memory_order_relaxed);
     return consumed;
 }
 
@@ -323,7 +323,7 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
 {
     unsigned total = 0;
     unsigned burst;
-    uint32_t next = atomic_load_explicit(&ring->next, memory_order_relaxed);
+    uint32_t next = atomic_load_explicit(&ring->next_index, memory_order_relaxed);
     if (!(sv_packet_slot_status(ring, next) & TP_STATUS_USER) || !sv_receiver_trylock(&ring->receiver))
         return 0;
     do {

@@ -69,7 +69,7 @@ struct batch {
     struct sv_device *device;
     uint32_t max_frame_bytes;
     bool drops_unsolicited;         /* drop unsolicited segments */
-    unsigned total;                 /* frames dispatched so far; one delivered unsegmented counts SV_GSO_COST */
+    unsigned total;                 /* frames dispatched so far; one delivered unsegmented counts SV_GSO_COST_FRAMES */
     unsigned count;                 /* frames in `frame` */
     struct sv_frame frame[SV_BURST];
 };
@@ -84,7 +84,7 @@ static void drop_unsolicited(struct batch *batch)
     unsigned kept = 0;
     for (unsigned i = 0; i < batch->count; i++) {
         if (sv_connections_is_unsolicited(connections, &batch->frame[i]))
-            batch->queue->main.receiver.counters.unsolicited_full++;
+            batch->queue->main.receiver.counters.unsolicited_drops++;
         else
             batch->frame[kept++] = batch->frame[i];
     }
@@ -118,7 +118,7 @@ static void dispatch_batch(struct batch *batch)
 {
     if (SV_UNLIKELY(batch->drops_unsolicited))
         drop_unsolicited(batch);
-    if (batch->queue->partial_checksums)
+    if (batch->queue->expects_partial_checksums)
         complete_checksums(batch);
     batch->total += batch->count;
     if (batch->count > 0)
@@ -131,7 +131,7 @@ static void dispatch_batch(struct batch *batch)
 static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum sv_gso_verdict verdict)
 {
     switch (verdict) {
-    case SV_GSO_FLAGS:
+    case SV_GSO_BAD_FLAGS:
         return &counters->gso_flags;
     case SV_GSO_TOO_LONG:
         return &counters->gso_too_long;
@@ -158,10 +158,10 @@ static bool copy_chain(const struct sv_gso_frame *gso_frame, uint8_t *to)
  * Tries to copy a GSO frame unsegmented to a receive of 64 KB. The caller has dispatched the earlier frames. Returns
  * false if the frame has to be segmented. Returns true if it was delivered, or lost at delivery and counted.
  */
-static bool deliver_gso_frame(struct batch *batch, const struct sv_gso *gso)
+static bool deliver_gso_frame(struct batch *batch, const struct sv_gso_segmenter *gso)
 {
     const struct gso_chain chain = {
-        .gso_frame = {.head = gso->header, .head_bytes = SV_GSO_HEADERS, .copy = copy_chain,
+        .gso_frame = {.head = gso->header, .head_bytes = SV_GSO_MAX_HEADER_BYTES, .copy = copy_chain,
                       .length = gso->header_bytes + gso->payload_bytes},
         .pieces = gso->pieces,
     };
@@ -170,7 +170,7 @@ static bool deliver_gso_frame(struct batch *batch, const struct sv_gso *gso)
         sv_receiver_deliver_gso(&batch->rx_socket->receiver, batch->device, &chain.gso_frame) ==
             SV_GSO_REFUSED)
         return false;
-    batch->total += SV_GSO_COST;
+    batch->total += SV_GSO_COST_FRAMES;
     return true;
 }
 
@@ -179,14 +179,14 @@ static bool deliver_gso_frame(struct batch *batch, const struct sv_gso *gso)
  * Dispatches the earlier frames first, to keep the order. Dispatches all segments before it returns, because the
  * caller's pieces are valid during this call only.
  */
-static void segment_gso_frame(struct batch *batch, const struct iovec *pieces, uint32_t count)
+static void handle_gso_frame(struct batch *batch, const struct iovec *pieces, uint32_t count)
 {
     struct softverbs_queue_counters *counters = &batch->rx_socket->receiver.counters;
     const struct sv_gso_info info = {
         .mtu = sv_netdev_port_segment_mtu(batch->device),
         .partial_checksum = true,
     };
-    struct sv_gso gso;
+    struct sv_gso_segmenter gso;
     enum sv_gso_verdict verdict = sv_gso_begin(&gso, pieces, count, &info);
     if (verdict != SV_GSO_GOOD) {
         ++*refusal_counter(counters, verdict);
@@ -244,9 +244,9 @@ static bool assemble_frame(struct batch *batch, const struct chain *chain)
 {
     const uint32_t frame_capacity = SV_XDP_MAX_MTU + SV_MAX_OVERHEAD;
     struct sv_xdp_queue *queue = batch->queue;
-    if (queue->scratch_used == SV_XDP_SCRATCH_FRAMES)
+    if (queue->scratch_used_frames == SV_XDP_SCRATCH_FRAMES)
         return false;
-    uint8_t *to = queue->scratch + queue->scratch_used++ * frame_capacity;
+    uint8_t *to = queue->scratch + queue->scratch_used_frames++ * frame_capacity;
     sv_pieces_copy(to, chain->piece, 0, (uint32_t)chain->length);
     batch->frame[batch->count++] = (struct sv_frame){.data = to, .length = (uint32_t)chain->length};
     return true;
@@ -273,8 +273,8 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
         rx_socket->receiver.counters.gso_too_long++;
     else if (rx_socket->skipping_chain)
         rx_socket->receiver.counters.gso_malformed++;
-    else if (batch->queue->gso_frames && chain.length > batch->max_frame_bytes)
-        segment_gso_frame(batch, chain.piece, chain.count);
+    else if (batch->queue->receives_gso && chain.length > batch->max_frame_bytes)
+        handle_gso_frame(batch, chain.piece, chain.count);
     else
         rx_socket->receiver.counters.length_errors++;
     return parts;
@@ -285,8 +285,8 @@ static __attribute__((cold, noinline)) void process_bad_length_frame(struct batc
                                                                      const struct xdp_desc *descriptor)
 {
     struct iovec piece = {(uint8_t *)(uintptr_t)data_at(batch->queue, descriptor->addr), descriptor->len};
-    if (batch->queue->gso_frames && descriptor->len > batch->max_frame_bytes)
-        segment_gso_frame(batch, &piece, 1);
+    if (batch->queue->receives_gso && descriptor->len > batch->max_frame_bytes)
+        handle_gso_frame(batch, &piece, 1);
     else
         batch->rx_socket->receiver.counters.length_errors++;
 }
@@ -318,11 +318,11 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * reduced to that index, so that only descriptors written by the kernel are read.
  *
  * The burst ends after `max_frames` frames. A GSO frame that is segmented counts as its segments, since each needs a
- * receive; one that is delivered unsegmented counts as SV_GSO_COST frames. No GSO frame is split between two bursts, so
+ * receive; one that is delivered unsegmented counts as SV_GSO_COST_FRAMES frames. No GSO frame is split between two bursts, so
  * a burst that ends with one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a
  * frame that has to wait.
  *
- * limit_unsolicited() sets `filtered_until`. A burst of the main ring that begins before that position drops all of its
+ * limit_unsolicited() sets `filtered_until_position`. A burst of the main ring that begins before that position drops all of its
  * unsolicited segments, including those at later positions.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket,
@@ -339,12 +339,12 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_so
     batch.device = device;
     batch.max_frame_bytes = sv_netdev_port_max_frame_bytes(device);
     batch.count = batch.total = 0;
-    batch.drops_unsolicited = rx_socket == &queue->main && (int32_t)(queue->filtered_until - position) > 0;
+    batch.drops_unsolicited = rx_socket == &queue->main && (int32_t)(queue->filtered_until_position - position) > 0;
     if (rx_socket == &queue->main && SV_LIKELY(!batch.drops_unsolicited))
-        queue->filtered_until = position;   /* an older value would compare as ahead after 2^31 descriptors */
+        queue->filtered_until_position = position;   /* an older value would compare as ahead after 2^31 descriptors */
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
         limit = end;
-    queue->scratch_used = 0;
+    queue->scratch_used_frames = 0;
     while (batch.total + batch.count < max_frames && consumed < MAX_DESCRIPTORS &&
            (int32_t)(limit - (position + consumed)) > 0) {
         unsigned parts = process_frame(&batch, position + consumed, end);
@@ -413,7 +413,7 @@ static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *devi
     if (SV_LIKELY(!more_frames_wait(queue, limit, queue->main.entries / 2)))
         return;
     sv_steering_limit_unsolicited(((struct sv_netdev_port *)device->port)->steering);
-    queue->filtered_until = limit;
+    queue->filtered_until_position = limit;
 }
 
 /*
@@ -431,7 +431,7 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     unsigned total = 0;
     wake_driver(queue);
     if (SV_UNLIKELY(atomic_load_explicit(&queue->tx_pending, memory_order_relaxed)))
-        sv_xdp_queue_finish_sending(queue);
+        sv_xdp_queue_retry_sending(queue);
     /*
      * The lock is not held here, and another thread may change the positions. So they are a hint: at worst the ring is
      * drained once too often, or one poll later.

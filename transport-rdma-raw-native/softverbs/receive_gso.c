@@ -12,7 +12,7 @@
 
 /* ---- the queue for GSO frames ---- */
 
-int sv_gso_wq_attach(struct sv_rq *rq, struct ibv_wq *gso_wq)
+int sv_rq_set_gso_wq(struct sv_rq *rq, struct ibv_wq *gso_wq)
 {
     struct sv_wq *wq = (struct sv_wq *)gso_wq;
     struct sv_device *device = rq->device;
@@ -28,22 +28,22 @@ int sv_gso_wq_attach(struct sv_rq *rq, struct ibv_wq *gso_wq)
     return 0;
 }
 
-void sv_gso_wq_detach(struct sv_rq *rq)
+void sv_rq_clear_gso_wq(struct sv_rq *rq)
 {
     struct sv_wq *previous = atomic_exchange(&rq->gso_wq, NULL);
     if (previous != NULL)
         atomic_fetch_sub(&previous->users, 1);
 }
 
-SV_EXPORT int softverbs_receive_whole(struct ibv_qp *ibqp, struct ibv_wq *gso_wq)
+SV_EXPORT int softverbs_set_qp_gso_wq(struct ibv_qp *ibqp, struct ibv_wq *gso_wq)
 {
     struct sv_qp *qp = (struct sv_qp *)ibqp;
-    return qp->ind_table != NULL ? EINVAL : sv_gso_wq_attach(&qp->rq, gso_wq);
+    return qp->ind_table != NULL ? EINVAL : sv_rq_set_gso_wq(&qp->rq, gso_wq);
 }
 
-SV_EXPORT int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq)
+SV_EXPORT int softverbs_set_wq_gso_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq)
 {
-    return sv_gso_wq_attach(&((struct sv_wq *)wq)->rq, gso_wq);
+    return sv_rq_set_gso_wq(&((struct sv_wq *)wq)->rq, gso_wq);
 }
 
 /* SOFTVERBS_WHOLE_FRAMES=off makes the device segment all GSO frames, for measurements. */
@@ -53,7 +53,7 @@ static bool is_switched_off(void)
     return env_value != NULL && strcmp(env_value, "off") == 0;
 }
 
-SV_EXPORT int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes)
+SV_EXPORT int softverbs_get_max_gso_bytes(struct ibv_context *context, uint32_t *bytes)
 {
     const struct sv_device *device = sv_device_of(context);
     const bool has_netdev_port = device->ops != &sv_loop_ops;
@@ -74,7 +74,7 @@ static void count_match(struct sv_counters *counters, uint32_t length)
 static struct sv_wq *find_gso_wq(const struct sv_verdict *verdict)
 {
     const struct sv_target *target = &verdict->target[0];
-    if (verdict->count != 1 || verdict->drop == SV_DROP_RULE || !target->accepts_gso ||
+    if (verdict->target_count != 1 || verdict->drop_reason == SV_DROP_RULE || !target->accepts_gso ||
         atomic_load_explicit(&target->rq->state, memory_order_relaxed) != SV_RQ_READY)
         return NULL;
     return atomic_load_explicit(&target->rq->gso_wq, memory_order_acquire);

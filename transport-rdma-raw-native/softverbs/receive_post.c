@@ -34,7 +34,7 @@ void sv_rq_reset(struct sv_rq *rq)
     atomic_store_explicit(&rq->wr_ring.retired, 0, memory_order_relaxed);
     atomic_store_explicit(&rq->delivered, 0, memory_order_relaxed);
     atomic_store_explicit(&rq->posted_seen, 0, memory_order_relaxed);
-    rq->fail_next = 0;
+    rq->injected_status = 0;
 }
 
 /* Completes all posted receives as flushed. The caller holds deliver_lock. */

@@ -42,7 +42,7 @@ static void handle_frames(struct sv_netdev_port *port)
     if (moved == 0)
         clear_socket_errors(port);
     if (atomic_load(&port->device->armed_channels) <= 0) {
-        if (atomic_load(&port->rx_thread_retries))
+        if (atomic_load(&port->rx_thread_must_retry))
             sv_event_source_resume(port);
         return;
     }
@@ -84,7 +84,7 @@ static void *run_rx_thread(void *argument)
     struct epoll_event events[MAX_EVENTS];
     uint64_t checked = now_millis();
     while (!atomic_load(&port->stopping)) {
-        bool arrived = atomic_load(&port->rx_thread_retries);
+        bool arrived = atomic_load(&port->rx_thread_must_retry);
         int count = epoll_wait(port->rx_thread_epoll_fd, events, MAX_EVENTS, arrived ? RETRY_MILLIS : CHECK_MILLIS);
         for (int i = 0; i < count && !atomic_load(&port->stopping); i++) {
             arrived |= events[i].data.u32 == SV_EVENT_SOCKET;

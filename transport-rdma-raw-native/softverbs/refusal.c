@@ -51,7 +51,7 @@ enum sv_refusal sv_refusal_of(const char *status, const char *uid_map)
     return SV_REFUSED_KERNEL;
 }
 
-bool sv_lacks_perfmon(uint64_t capabilities, int error)
+bool sv_is_perfmon_refusal(uint64_t capabilities, int error)
 {
     return (error == EACCES || error == EFAULT || error == E2BIG) && !has(capabilities, CAP_SYS_ADMIN) &&
            !has(capabilities, CAPABILITY_PERFMON);

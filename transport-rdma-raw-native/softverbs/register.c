@@ -26,7 +26,7 @@ SV_EXPORT void softverbs_write_register(void *address, uint64_t value)
     order_device_writes();
 }
 
-SV_EXPORT void softverbs_write_request(void *address, const void *request, uint32_t bytes)
+SV_EXPORT void softverbs_write_blueflame(void *address, const void *request, uint32_t bytes)
 {
     order_device_writes();
     for (uint32_t i = 0; i < bytes / sizeof(uint64_t); i++)
@@ -38,7 +38,7 @@ SV_EXPORT void softverbs_write_request(void *address, const void *request, uint3
  * On aarch64, memory that a device reads is ordered in the outer shareable domain: rdma-core's udma_to_device_barrier()
  * is DMB OSHST. This is DMB OSH, because a consumer index must also follow the loads of the entries that it returns.
  */
-SV_EXPORT void softverbs_write_record(void *address, uint32_t value)
+SV_EXPORT void softverbs_write_doorbell_record(void *address, uint32_t value)
 {
 #if defined(__aarch64__)
     __asm__ volatile("dmb osh" ::: "memory");

@@ -19,12 +19,12 @@ static inline struct sv_cqe *sv_cq_slot(struct sv_cq *cq, uint32_t produced)
         if (produced - cq->consumed_seen >= cq->capacity)
             return NULL;
     }
-    return SV_UNLIKELY(cq->overrun) ? NULL : &cq->ring[produced & cq->mask];
+    return SV_UNLIKELY(cq->has_overrun) ? NULL : &cq->ring[produced & cq->mask];
 }
 
 static inline uint32_t sv_cq_produced(const struct sv_cq *cq)
 {
-    return cq->next;
+    return cq->cached_produced;
 }
 
 /* ---- receive queues ---- */

@@ -16,7 +16,7 @@ static void add_completions(struct sv_burst *burst)
 
     sv_spin_lock(&cq->produce_lock);
     uint32_t produced = sv_cq_produced(cq);
-    for (unsigned i = 0; i < burst->completions; i++) {
+    for (unsigned i = 0; i < burst->completion_count; i++) {
         struct sv_cqe *cqe = sv_cq_slot(cq, produced);
         if (SV_UNLIKELY(cqe == NULL)) {
             sv_cq_overrun(cq);
@@ -30,7 +30,7 @@ static void add_completions(struct sv_burst *burst)
     sv_spin_unlock(&cq->produce_lock);
     if (SV_UNLIKELY(must_notify))
         sv_channel_notify(cq);
-    burst->completions = 0;
+    burst->completion_count = 0;
     if (SV_UNLIKELY(lost > 0)) {
         burst->qp->sq.counters.cq_overruns += lost;
         if (!cq->ignore_overrun && atomic_load_explicit(&burst->qp->state, memory_order_relaxed) != IBV_QPS_ERR) {
@@ -44,7 +44,7 @@ static void add_completions(struct sv_burst *burst)
 static void finish_burst(struct sv_burst *burst)
 {
     sv_burst_transmit(burst);
-    if (burst->completions > 0)
+    if (burst->completion_count > 0)
         add_completions(burst);
 }
 
@@ -75,9 +75,9 @@ static inline bool fits_mtu(const struct sv_device *device, const uint8_t *data,
 /* Builds a frame that has to be copied, because it has several elements or needs a checksum. */
 static enum ibv_wc_status build_copy(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
 {
-    if (length > SV_MAX_FRAME)
+    if (length > SV_MAX_FRAME_BYTES)
         return IBV_WC_LOC_LEN_ERR;
-    uint8_t *copy = sv_burst_scratch(burst, length);
+    uint8_t *copy = sv_burst_reserve_scratch(burst, length);
     enum ibv_wc_status status = gather_elements(burst->qp, wr, copy);
     if (status != IBV_WC_SUCCESS)
         return status;
@@ -94,9 +94,9 @@ static enum ibv_wc_status build_copy(struct sv_burst *burst, const struct ibv_se
 static inline enum ibv_wc_status build_frame(struct sv_burst *burst, const struct ibv_send_wr *wr, uint32_t length)
 {
     struct sv_qp *qp = burst->qp;
-    if (SV_UNLIKELY(qp->sq.fail_next != 0)) {
-        enum ibv_wc_status status = (enum ibv_wc_status)qp->sq.fail_next;
-        qp->sq.fail_next = 0;
+    if (SV_UNLIKELY(qp->sq.injected_status != 0)) {
+        enum ibv_wc_status status = (enum ibv_wc_status)qp->sq.injected_status;
+        qp->sq.injected_status = 0;
         qp->sq.counters.injected_errors++;
         return status;
     }
@@ -133,7 +133,7 @@ static inline int check_request(const struct sv_sq *sq, const struct ibv_send_wr
     *length = (uint32_t)sum;
     if (SV_UNLIKELY(wr->opcode == IBV_WR_TSO))
         return sv_tso_check(sq, wr, *length);
-    if (SV_UNLIKELY(sum < SV_MIN_FRAME))
+    if (SV_UNLIKELY(sum < SV_MIN_SEND_BYTES))
         return EINVAL;
     return SV_UNLIKELY((wr->send_flags & IBV_SEND_INLINE) && sum > sq->max_inline) ? ENOMEM : 0;
 }
@@ -144,7 +144,7 @@ static inline void complete_request(struct sv_burst *burst, const struct ibv_sen
     struct sv_sq *sq = &burst->qp->sq;
     uint32_t index = sq->head - 1;
     sq->wr_ring.wr_ids[index & sq->wr_ring.mask] = wr->wr_id;
-    burst->completion[burst->completions++] =
+    burst->completion[burst->completion_count++] =
         sv_cqe_make(&sq->wr_ring, index, wr->opcode == IBV_WR_TSO ? SV_CQE_TSO : SV_CQE_SEND, status, length,
                     burst->qp->ibv.qp_num);
 }
@@ -184,7 +184,7 @@ static inline void send_one(struct sv_burst *burst, const struct ibv_send_wr *wr
         fail_request(burst, wr, status);
     else if ((wr->send_flags & IBV_SEND_SIGNALED) || sq->signal_all)
         complete_request(burst, wr, IBV_WC_SUCCESS, length);
-    if (burst->frames == SV_BURST || burst->completions == SV_BURST)
+    if (burst->frame_count == SV_BURST || burst->completion_count == SV_BURST)
         finish_burst(burst);
 }
 
@@ -194,7 +194,7 @@ static inline const struct sv_rq *likely_target(const struct sv_qp *qp)
     const struct sv_steer_cache *cache = qp->sq.cache;
     if (cache->generation != atomic_load_explicit(&qp->device->flows.generation, memory_order_acquire))
         return NULL;
-    return cache->verdict.count > 0 ? cache->verdict.target[0].rq : NULL;
+    return cache->verdict.target_count > 0 ? cache->verdict.target[0].rq : NULL;
 }
 
 SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
@@ -205,7 +205,7 @@ SV_HOT int sv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_
     int error = 0;
 
     burst.qp = qp;
-    burst.frames = burst.completions = 0;
+    burst.frame_count = burst.completion_count = 0;
     burst.error = false;
     sv_spin_lock(&sq->lock);
     enum ibv_qp_state state = atomic_load_explicit(&qp->state, memory_order_relaxed);

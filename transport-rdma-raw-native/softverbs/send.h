@@ -14,14 +14,14 @@
  * several elements, inline data, and frames to which a checksum is added. The area is free again when the burst has
  * been transmitted.
  */
-enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME = 9000 + SV_MAX_OVERHEAD };
+enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME_BYTES = 9000 + SV_MAX_OVERHEAD };
 
 /* Frames and completions of work requests that have been processed but not passed on yet. */
 struct sv_burst {
     struct sv_qp *qp;
     const struct sv_rq *likely_rq;  /* the receive queue of the last frame, probably that of the next ones; or NULL */
-    unsigned frames;
-    unsigned completions;
+    unsigned frame_count;
+    unsigned completion_count;
     bool error;
     struct sv_frame frame[SV_BURST];
     struct sv_cqe completion[SV_BURST];
@@ -33,16 +33,16 @@ void sv_burst_transmit(struct sv_burst *burst);
  * Reserves `bytes` of the scratch area for a frame, at most SV_SCRATCH_BYTES. If the area or the burst is full, calls
  * sv_burst_transmit() first. Memory reserved earlier must then not be used any more.
  */
-uint8_t *sv_burst_scratch(struct sv_burst *burst, uint32_t bytes);
+uint8_t *sv_burst_reserve_scratch(struct sv_burst *burst, uint32_t bytes);
 
-/* The burst has room: a full one is transmitted at the end of each work request and in sv_burst_scratch(). */
+/* The burst has room: a full one is transmitted at the end of each work request and in sv_burst_reserve_scratch(). */
 static inline void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *data, uint32_t length)
 {
     if (burst->likely_rq != NULL)
-        sv_rq_prefetch_buffer(burst->likely_rq, burst->frames);
-    burst->frame[burst->frames].data = data;
-    burst->frame[burst->frames].rest = NULL;
-    burst->frame[burst->frames++].length = length;
+        sv_rq_prefetch_buffer(burst->likely_rq, burst->frame_count);
+    burst->frame[burst->frame_count].data = data;
+    burst->frame[burst->frame_count].rest = NULL;
+    burst->frame[burst->frame_count++].length = length;
 }
 
 /* ---- tso.c ---- */

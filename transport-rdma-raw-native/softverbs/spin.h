@@ -33,19 +33,19 @@ static inline void sv_cpu_relax(void)
 enum { SV_SPIN_TIMEOUT_NANOS = 50000 };
 
 struct sv_spin_deadline {
-    uint64_t until_nanos;       /* 0: not started */
+    uint64_t deadline_nanos;       /* 0: not started */
 };
 
 uint64_t sv_monotonic_nanos(void);
 
 /* Returns false once this time has passed since the first call; otherwise pauses briefly and returns true. */
-static inline bool sv_spin_time_left(struct sv_spin_deadline *deadline)
+static inline bool sv_spin_wait(struct sv_spin_deadline *deadline)
 {
     uint64_t now = sv_monotonic_nanos();
-    if (deadline->until_nanos == 0)
-        deadline->until_nanos = now + SV_SPIN_TIMEOUT_NANOS;
+    if (deadline->deadline_nanos == 0)
+        deadline->deadline_nanos = now + SV_SPIN_TIMEOUT_NANOS;
     sv_cpu_relax();
-    return now < deadline->until_nanos;
+    return now < deadline->deadline_nanos;
 }
 
 static inline void sv_spin_lock(struct sv_spin *lock)

@@ -36,12 +36,12 @@ static bool apply_chain(struct search *search, struct sv_rule *rule)
     for (; rule != NULL; rule = load_rule(&rule->next_same)) {
         taken |= !rule->dont_trap;
         if (rule->drop) {
-            verdict->drop = SV_DROP_RULE;
+            verdict->drop_reason = SV_DROP_RULE;
             verdict->drop_counters = rule->counters;
         } else if (search->multicast && rule->qp == search->sender && search->sender->blocks_self_multicast) {
             search->blocked = true;
-        } else if (verdict->count < SV_MAX_TARGETS) {
-            struct sv_target *target = &verdict->target[verdict->count++];
+        } else if (verdict->target_count < SV_MAX_TARGETS) {
+            struct sv_target *target = &verdict->target[verdict->target_count++];
             target->rq = target_queue(rule->qp, search->key);
             target->counters = rule->counters;
             target->tag = rule->tag;
@@ -60,8 +60,8 @@ static struct sv_rule *probe(struct sv_shape *shape, const union sv_key *key)
         if (rule == NULL)
             return NULL;
         bool same = rule != &sv_tombstone;
-        for (uint32_t w = 0; same && w < shape->words; w++)
-            same = rule->key.words[shape->word[w]] == (key->words[shape->word[w]] & shape->mask[w]);
+        for (uint32_t w = 0; same && w < shape->word_count; w++)
+            same = rule->key.words[shape->word_index[w]] == (key->words[shape->word_index[w]] & shape->mask[w]);
         if (same)
             return rule;
     }
@@ -70,7 +70,7 @@ static struct sv_rule *probe(struct sv_shape *shape, const union sv_key *key)
 static void search_rules(struct sv_flow_table *table, const struct sv_directory *directory, struct search *search)
 {
     apply_chain(search, load_rule(&table->sniffer));
-    for (uint32_t i = 0; i < directory->shapes; i++)
+    for (uint32_t i = 0; i < directory->shape_count; i++)
         if (apply_chain(search, probe(directory->shape[i], search->key)))
             return;
     if (search->multicast)
@@ -94,21 +94,21 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
     struct search search = {.key = &key, .sender = sender, .multicast = frame->data[0] & 1, .verdict = verdict};
 
     verdict->layout = sv_parse_key(frame->data, head_bytes(frame), directory->wants_inner, &key);
-    verdict->count = 0;
+    verdict->target_count = 0;
     verdict->copies_lost = 0;
-    verdict->drop = SV_DROP_NO_MATCH;
+    verdict->drop_reason = SV_DROP_NO_MATCH;
     verdict->drop_counters = NULL;
     search_rules(table, directory, &search);
-    if (search.blocked && verdict->drop == SV_DROP_NO_MATCH)
-        verdict->drop = SV_DROP_SELF;
+    if (search.blocked && verdict->drop_reason == SV_DROP_NO_MATCH)
+        verdict->drop_reason = SV_DROP_BLOCKED_SELF;
 
     uint8_t mask[SV_WINDOW_BYTES];
     bool inside_tunnel = key.outer.layers & SV_LAYER_VXLAN;
-    cache->words = inside_tunnel ? 0 : sv_window_mask(&directory->interest.outer, &key.outer, verdict->layout, mask);
+    cache->word_count = inside_tunnel ? 0 : sv_window_mask(&directory->used_mask.outer, &key.outer, verdict->layout, mask);
     cache->generation = 0;
-    if (cache->words == 0 || frame->length < cache->words * 8)
+    if (cache->word_count == 0 || frame->length < cache->word_count * 8)
         return;
     memcpy(cache->mask, mask, sizeof mask);
-    memcpy(cache->header, frame->data, cache->words * 8);     /* the mask is zero beyond the header */
+    memcpy(cache->header, frame->data, cache->word_count * 8);     /* the mask is zero beyond the header */
     cache->generation = generation;
 }

@@ -20,7 +20,7 @@ _Static_assert((int)SV_STEER_KEY_WORDS == (int)SV_KEY_WORDS, "the programs see t
 
 static int map_marks(int map, uint32_t buckets, struct sv_steer_marks **marks)
 {
-    *marks = sv_map_memory(map, buckets * sizeof **marks);
+    *marks = sv_map_mmap(map, buckets * sizeof **marks);
     return *marks == NULL ? errno : 0;
 }
 
@@ -33,11 +33,11 @@ static int create_marks(int *map, uint32_t buckets, struct sv_steer_marks **mark
 /* Creates the maps of SV_PROGRAM_CLASSIFY. */
 static int create_classifier_maps(struct sv_steering *steering)
 {
-    int *map = steering->map;
-    map[SV_MAP_SOCKETS] = sv_map_create(BPF_MAP_TYPE_XSKMAP, 4, 4, SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES, 0);
+    int *map = steering->map_fds;
+    map[SV_MAP_SOCKETS] = sv_map_create(BPF_MAP_TYPE_XSKMAP, 4, 4, SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES, 0);
     if (map[SV_MAP_SOCKETS] < 0)
         return errno;
-    map[SV_MAP_SYNS] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYNS / 2, 0);
+    map[SV_MAP_SYNS] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYN_ENTRIES / 2, 0);
     if (map[SV_MAP_SYNS] < 0)
         return errno;
     map[SV_MAP_PROGRAMS] = sv_map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
@@ -50,14 +50,14 @@ static int create_classifier_maps(struct sv_steering *steering)
 
 static int create_maps(struct sv_steering *steering)
 {
-    int *map = steering->map;
+    int *map = steering->map_fds;
     map[SV_MAP_DIRECTORY] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
     if (map[SV_MAP_DIRECTORY] < 0)
         return errno;
     map[SV_MAP_TRAFFIC] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_traffic), 1, BPF_F_MMAPABLE);
     if (map[SV_MAP_TRAFFIC] < 0)
         return errno;
-    steering->traffic = sv_map_memory(map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    steering->traffic = sv_map_mmap(map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     if (steering->traffic == NULL)
         return errno;
     map[SV_MAP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
@@ -71,14 +71,14 @@ static int create_maps(struct sv_steering *steering)
     map[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map[SV_MAP_SCRATCH] < 0)
         return errno;
-    map[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT,
+    map[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT_ENTRIES,
                                        0);
     if (map[SV_MAP_RECENT] < 0)
         return errno;
-    map[SV_MAP_HEADS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT, 0);
+    map[SV_MAP_HEADS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT_ENTRIES, 0);
     if (map[SV_MAP_HEADS] < 0)
         return errno;
-    steering->directory = sv_map_memory(map[SV_MAP_DIRECTORY], sizeof *steering->directory);
+    steering->directory = sv_map_mmap(map[SV_MAP_DIRECTORY], sizeof *steering->directory);
     return steering->directory == NULL ? errno : 0;
 }
 
@@ -86,42 +86,42 @@ static int create_maps(struct sv_steering *steering)
 
 int sv_steering_load(struct sv_steering *steering, enum sv_program which)
 {
-    return sv_program_load(which, steering->map, 0);
+    return sv_program_load(which, steering->map_fds, 0);
 }
 
 int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_attach_mode mode)
 {
-    return sv_program_attach(which, steering->map, ifindex, mode);
+    return sv_program_attach(which, steering->map_fds, ifindex, mode);
 }
 
 int sv_steering_load_classifier(struct sv_steering *steering, enum sv_xdp_attach_mode mode)
 {
-    return sv_program_load_classifier(steering->map, mode);
+    return sv_program_load_classifier(steering->map_fds, mode);
 }
 
 int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode)
 {
-    return sv_program_load_xdp(SV_PROGRAM_XDP, steering->map, mode);
+    return sv_program_load_xdp(SV_PROGRAM_XDP, steering->map_fds, mode);
 }
 
-void sv_steering_redirect_to(struct sv_steering *steering, int ifindex)
+void sv_steering_set_redirect_ifindex(struct sv_steering *steering, int ifindex)
 {
-    steering->directory->redirect_to = (uint32_t)ifindex;
+    steering->directory->redirect_ifindex = (uint32_t)ifindex;
 }
 
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket)
 {
-    const uint32_t main_index = queue * SV_STEER_SOCKETS;
+    const uint32_t main_index = queue * SV_STEER_SOCKETS_PER_QUEUE;
     const uint32_t syn_index = main_index + 1;
     if (queue >= SV_STEER_MAX_QUEUES)
         return ENOSPC;
-    int error = sv_map_update(steering->map[SV_MAP_SOCKETS], &main_index, &main_socket);
-    return error != 0 ? error : sv_map_update(steering->map[SV_MAP_SOCKETS], &syn_index, &syn_socket);
+    int error = sv_map_update(steering->map_fds[SV_MAP_SOCKETS], &main_index, &main_socket);
+    return error != 0 ? error : sv_map_update(steering->map_fds[SV_MAP_SOCKETS], &syn_index, &syn_socket);
 }
 
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues)
 {
-    __atomic_store_n(&steering->traffic->queues, queues, __ATOMIC_RELEASE);
+    __atomic_store_n(&steering->traffic->queue_count, queues, __ATOMIC_RELEASE);
 }
 
 void sv_steering_set_max_syn_bytes(struct sv_steering *steering, uint32_t bytes)
@@ -210,7 +210,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
     if (steering == NULL)
         return ENOMEM;
     for (int i = 0; i < SV_MAP_COUNT; i++)
-        steering->map[i] = -1;
+        steering->map_fds[i] = -1;
     memcpy(steering->mac, mac, 6);
     int error = create_maps(steering);
     if (error == 0 && classifies)
@@ -228,7 +228,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
     steering->directory->loads_reorder = 1;
 #endif
     memcpy(steering->directory->half[0].mac, mac, 6);
-    sv_steering_head_mask(steering->directory->half[0].seen, steering->directory->half[0].head);
+    sv_steering_head_mask(steering->directory->half[0].key_mask, steering->directory->half[0].head_mask);
     sv_steering_invalidate(steering);      /* the generation of empty entries is 0 */
     *out = steering;
     return 0;
@@ -263,7 +263,7 @@ void sv_steering_close(struct sv_steering *steering)
     unmap_memory(steering->directory, sizeof *steering->directory);
     sv_steering_unmap_shared(steering);
     for (int i = 0; i < SV_MAP_COUNT; i++)
-        close_map(&steering->map[i]);
+        close_map(&steering->map_fds[i]);
     free(steering);
 }
 
@@ -273,27 +273,27 @@ void sv_steering_close(struct sv_steering *steering)
  * The order in which the maps are handed over. The process only holds the map of programs: the kernel empties such a
  * map with its last descriptor, although a program uses it, and the broker may end before the process.
  */
-static const int shared_map[SV_STEERING_SHARED_MAPS] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING, SV_MAP_PROGRAMS};
+static const int client_maps[SV_STEERING_CLIENT_MAP_COUNT] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING, SV_MAP_PROGRAMS};
 
-void sv_steering_shared_maps(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS])
+void sv_steering_get_client_maps(const struct sv_steering *steering, int maps[SV_STEERING_CLIENT_MAP_COUNT])
 {
-    for (int i = 0; i < SV_STEERING_SHARED_MAPS; i++)
-        maps[i] = steering->map[shared_map[i]];
+    for (int i = 0; i < SV_STEERING_CLIENT_MAP_COUNT; i++)
+        maps[i] = steering->map_fds[client_maps[i]];
 }
 
 int sv_steering_seal(const struct sv_steering *steering)
 {
-    return sv_map_freeze(steering->map[SV_MAP_PROGRAMS]);
+    return sv_map_freeze(steering->map_fds[SV_MAP_PROGRAMS]);
 }
 
 static int map_shared(struct sv_steering *steering)
 {
-    steering->traffic = sv_map_memory(steering->map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    steering->traffic = sv_map_mmap(steering->map_fds[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     int error = steering->traffic == NULL ? errno : 0;
     if (error == 0)
-        error = map_marks(steering->map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
+        error = map_marks(steering->map_fds[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
     if (error == 0)
-        error = map_marks(steering->map[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
+        error = map_marks(steering->map_fds[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
     return error;
 }
 
@@ -301,13 +301,13 @@ static int map_shared(struct sv_steering *steering)
 int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
 {
     struct sv_steer_rule_key key;
-    for (uint32_t i = 0; i < SV_STEER_SOCKETS * SV_STEER_MAX_QUEUES; i++)
-        sv_map_delete(steering->map[SV_MAP_SOCKETS], &i);
-    steering->shapes = 0;
+    for (uint32_t i = 0; i < SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES; i++)
+        sv_map_delete(steering->map_fds[SV_MAP_SOCKETS], &i);
+    steering->shape_count = 0;
     memset(steering->default_rules, 0, sizeof steering->default_rules);
     sv_steering_set_mac(steering, mac);
-    sv_map_clear(steering->map[SV_MAP_RULES], &key);
-    sv_map_clear(steering->map[SV_MAP_DEEP_RULES], &key);
+    sv_map_clear(steering->map_fds[SV_MAP_RULES], &key);
+    sv_map_clear(steering->map_fds[SV_MAP_DEEP_RULES], &key);
     int error = map_shared(steering);
     if (error != 0)
         return sv_explain(error, "the maps of a closed device can't be mapped");
@@ -317,14 +317,14 @@ int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
     return start_traffic(steering);
 }
 
-int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_SHARED_MAPS])
+int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_CLIENT_MAP_COUNT])
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
     for (int i = 0; i < SV_MAP_COUNT && steering != NULL; i++)
-        steering->map[i] = -1;
-    for (int i = 0; i < SV_STEERING_SHARED_MAPS; i++) {
+        steering->map_fds[i] = -1;
+    for (int i = 0; i < SV_STEERING_CLIENT_MAP_COUNT; i++) {
         if (steering != NULL)
-            steering->map[shared_map[i]] = maps[i];
+            steering->map_fds[client_maps[i]] = maps[i];
         else
             close(maps[i]);
     }

@@ -49,7 +49,7 @@ int sv_steering_load(struct sv_steering *steering, enum sv_program program);
 int sv_steering_attach(struct sv_steering *steering, enum sv_program program, int ifindex,
                        enum sv_xdp_attach_mode mode);
 /* Sets the interface to which SV_PROGRAM_REDIRECT redirects. Called before the program is attached. */
-void sv_steering_redirect_to(struct sv_steering *steering, int ifindex);
+void sv_steering_set_redirect_ifindex(struct sv_steering *steering, int ifindex);
 /* Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other matched frames. Returns 0 or an errno. */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket);
 /* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
@@ -89,7 +89,7 @@ const struct sv_connections *sv_steering_connections(const struct sv_steering *s
  */
 bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Returns the number of pairs of priority and mask among the present rules. */
-uint32_t sv_steering_count_shapes(const struct sv_steering *steering);
+uint32_t sv_steering_live_shape_count(const struct sv_steering *steering);
 /* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many shapes or rules. */
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Removes a rule. Returns false if there was no such rule; for types other than IBV_FLOW_ATTR_NORMAL always true. */
@@ -97,13 +97,13 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
- * The process receives descriptors of SV_STEERING_SHARED_MAPS maps. The maps of rules are not among them, so it cannot
+ * The process receives descriptors of SV_STEERING_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it cannot
  * change rules. Afterwards the broker closes its descriptors of all maps except the maps of rules.
  */
-enum { SV_STEERING_SHARED_MAPS = 4 };
+enum { SV_STEERING_CLIENT_MAP_COUNT = 4 };
 
 /* For the broker: stores the descriptors of the maps to hand over. They still belong to `steering`. */
-void sv_steering_shared_maps(const struct sv_steering *steering, int maps[SV_STEERING_SHARED_MAPS]);
+void sv_steering_get_client_maps(const struct sv_steering *steering, int maps[SV_STEERING_CLIENT_MAP_COUNT]);
 /* For the broker, after attaching: prevents any process from replacing the programs. Returns 0 or an errno. */
 int sv_steering_seal(const struct sv_steering *steering);
 /*
@@ -126,7 +126,7 @@ int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6]);
  * For the process: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
  * an errno.
  */
-int sv_steering_adopt(struct sv_steering **steering, const int maps[SV_STEERING_SHARED_MAPS]);
+int sv_steering_adopt(struct sv_steering **steering, const int maps[SV_STEERING_CLIENT_MAP_COUNT]);
 
 /* ---- connections.c ---- */
 

@@ -44,7 +44,7 @@ static void print_verifier_log(const struct program *program, union bpf_attr *at
         return;
     attr->log_level = VERIFIER_LOG_STATS;
     attr->log_size = VERIFIER_LOG_BYTES;
-    attr->log_buf = sv_bpf_address(log);
+    attr->log_buf = sv_ptr_to_u64(log);
     int fd = sv_bpf(BPF_PROG_LOAD, attr);
     fprintf(stderr, "softverbs: the verifier on %s: %s\n", program->name, log);
     free(log);
@@ -69,9 +69,9 @@ int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t
     attr.prog_type = program->type;
     attr.prog_flags = flags;
     attr.expected_attach_type = program->attach_type;
-    attr.insns = sv_bpf_address(code);
+    attr.insns = sv_ptr_to_u64(code);
     attr.insn_cnt = (uint32_t)program->instructions;
-    attr.license = sv_bpf_address("Apache-2.0");
+    attr.license = sv_ptr_to_u64("Apache-2.0");
     strncpy(attr.prog_name, program->name, sizeof attr.prog_name - 1);
     int fd = sv_bpf(BPF_PROG_LOAD, &attr);
     if (fd >= 0)

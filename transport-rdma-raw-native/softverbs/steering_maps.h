@@ -20,12 +20,12 @@ enum {
     SV_STEER_MAX_SHAPES = 128,
     SV_STEER_MAX_RULES = 65536,
     SV_STEER_MAX_QUEUES = 64,
-    SV_STEER_SOCKETS = 2,           /* per receive queue, side by side: the main socket, then the one for SYNs */
+    SV_STEER_SOCKETS_PER_QUEUE = 2,           /* per receive queue, side by side: the main socket, then the one for SYNs */
     SV_STEER_WANTS_INNER = 1,       /* a rule matches headers inside VXLAN, so verdicts depend on the port too */
     SV_STEER_ALL_DEFAULT = 2,
     SV_STEER_MULTICAST_DEFAULT = 4,
     SV_STEER_SNIFFER = 8,
-    SV_STEER_RECENT = 256,          /* a power of two */
+    SV_STEER_RECENT_ENTRIES = 256,          /* a power of two */
     SV_STEER_HEAD_WORDS = 5,        /* Ethernet, IPv4 without options, ports: 38 bytes */
     SV_STEER_HEAD_BYTES = 54,       /* the same with a whole TCP header */
 };
@@ -37,11 +37,11 @@ enum {
  * half a million SYNs within a second, three of five are still stored.
  */
 enum {
-    SV_STEER_SYNS = 1 << 20,
-    SV_STEER_SYN_AGES = 0xfff,      /* bits of the time; the others are the mark */
-    SV_STEER_SYN_AGE_SHIFT = 27,    /* shift of nanoseconds to units of 0.13 s */
-    SV_STEER_SYN_LEAST_AGE = 6,
-    SV_STEER_SYN_LAST_AGE = 64,
+    SV_STEER_SYN_ENTRIES = 1 << 20,
+    SV_STEER_SYN_TIME_MASK = 0xfff,      /* bits of the time; the others are the mark */
+    SV_STEER_SYN_TIME_SHIFT = 27,    /* shift of nanoseconds to units of 0.13 s */
+    SV_STEER_SYN_MIN_AGE = 6,
+    SV_STEER_SYN_MAX_AGE = 64,
     SV_STEER_SYN_WINDOW_SHIFT = 20, /* shift of nanoseconds to windows of a millisecond */
     SV_STEER_SYNS_PER_WINDOW = 8,   /* limit per core of retransmissions and, while SYNs are limited, of other SYNs */
 };
@@ -51,12 +51,12 @@ enum {
  * marks. A new mark replaces the oldest one of its bucket.
  */
 enum {
-    SV_STEER_MARKS = 16,
-    SV_STEER_MARK_TIMES = 0x3ff,
+    SV_STEER_MARKS_PER_BUCKET = 16,
+    SV_STEER_MARK_TIME_MASK = 0x3ff,
     SV_STEER_MARK_TIME_SHIFT = 30,          /* shift of nanoseconds to units of 1.07 s */
     SV_STEER_KNOWN_BUCKETS = 1 << 16,       /* a million connections and local endpoints */
     SV_STEER_OPENING_BUCKETS = 1 << 15,     /* a quarter of a million connections with two marks each */
-    SV_STEER_OPENING_LAST_AGE = 8,
+    SV_STEER_OPENING_MAX_AGE = 8,
     /* Limits per core while unsolicited segments are limited: */
     SV_STEER_OPENING_PER_WINDOW = 64,       /* segments of opening connections in each window */
     SV_STEER_UNSOLICITED_WINDOWS = 16,      /* one unsolicited segment per 16 windows, because each costs an answer */
@@ -67,7 +67,7 @@ enum {
 };
 
 struct sv_steer_marks {
-    unsigned int mark[SV_STEER_MARKS];
+    unsigned int mark[SV_STEER_MARKS_PER_BUCKET];
 };
 
 struct sv_steer_shape {
@@ -78,11 +78,11 @@ struct sv_steer_shape {
 };
 
 struct sv_steer_half {
-    unsigned int shapes;
+    unsigned int shape_count;
     unsigned int flags;
     unsigned char mac[8];           /* the interface's own */
-    unsigned long long seen[SV_STEER_PLAIN_WORDS];      /* bits of a plain key on which the verdict depends */
-    unsigned long long head[SV_STEER_HEAD_WORDS];       /* the same bits in an ordinary frame, see below */
+    unsigned long long key_mask[SV_STEER_PLAIN_WORDS];  /* bits of a plain key on which the verdict depends */
+    unsigned long long head_mask[SV_STEER_HEAD_WORDS];  /* the same bits in an ordinary frame, see below */
     struct sv_steer_shape shape[SV_STEER_MAX_SHAPES];   /* lowest priority number first */
 };
 
@@ -91,7 +91,7 @@ struct sv_steer_directory {
     unsigned int generation;        /* grows after each change of any rule */
     unsigned int filling;           /* sequence number of the half that is being filled, or was filled last */
     unsigned int loads_reorder;     /* nonzero: the processor may reorder loads, so programs need barriers */
-    unsigned long long redirect_to; /* index of the TAP interface, where there is one */
+    unsigned long long redirect_ifindex; /* index of the TAP interface, where there is one */
     struct sv_steer_half half[2];
 };
 
@@ -105,7 +105,7 @@ struct sv_steer_traffic {
     unsigned long long syns_dropped;                /* while SYNs were limited */
     unsigned long long unsolicited_limited_until_nanos; /* 0: not limited */
     unsigned long long unsolicited_dropped;
-    unsigned int queues;                            /* number of receive queues with sockets, from queue 0 on */
+    unsigned int queue_count;                            /* number of receive queues with sockets, from queue 0 on */
     unsigned int max_syn_bytes;                       /* bytes; longer SYNs are dropped */
     unsigned long long syns_too_long;
     unsigned long long unserved;                    /* frames of receive queues without sockets, left to the kernel */
@@ -126,7 +126,7 @@ struct sv_steer_recent {
 
 /*
  * The same cache for ordinary frames, which are the majority: untagged TCP or UDP over IPv4 without options or
- * fragments. Their first words determine the verdict without parsing: half->head includes the bits that make a frame
+ * fragments. Their first words determine the verdict without parsing: half->head_mask includes the bits that make a frame
  * ordinary.
  */
 struct sv_steer_head {
@@ -153,14 +153,14 @@ struct sv_steer_scratch {
     struct sv_headers inner;
     struct sv_steer_rule_key probe;
     unsigned long long copies;      /* nonzero: a matching rule wants a copy */
-    unsigned long long seen[SV_STEER_PLAIN_WORDS];
-    unsigned long long head[SV_STEER_HEAD_WORDS];
-    unsigned int seen_index;
+    unsigned long long recent_words[SV_STEER_PLAIN_WORDS];
+    unsigned long long head_words[SV_STEER_HEAD_WORDS];
+    unsigned int recent_index;
     unsigned int head_index;
     unsigned int is_ordinary;
     unsigned int is_tunnel;         /* the verdict depends on headers behind UDP, so it is not cached */
     unsigned int syn_window;
-    unsigned int syns_again;        /* in that window, like the next three */
+    unsigned int syns_repeated;        /* in that window, like the next three */
     unsigned int syns_first;
     unsigned int opening;
     unsigned int unsolicited;

@@ -17,17 +17,17 @@
 
 enum { MAX_IDLE_SHAPES = 8 };
 
-void sv_steering_head_mask(const unsigned long long *seen, unsigned long long *head)
+void sv_steering_head_mask(const unsigned long long *key_mask, unsigned long long *head_mask)
 {
     static const struct sv_layout ordinary = {.l3 = 4, .l3_offset = ETH_HLEN, .l4 = IPPROTO_TCP,
                                              .l4_offset = ETH_HLEN + SV_IPV4_HLEN};
     const struct sv_headers untagged = {.layers = 0};
-    struct sv_headers interest;
+    struct sv_headers used_mask;
     uint8_t mask[SV_WINDOW_BYTES];
-    memset(&interest, 0, sizeof interest);
-    memcpy(&interest, seen, SV_STEER_PLAIN_WORDS * sizeof seen[0]);
-    sv_window_mask(&interest, &untagged, ordinary, mask);
-    memcpy(head, mask, SV_STEER_HEAD_WORDS * sizeof head[0]);
+    memset(&used_mask, 0, sizeof used_mask);
+    memcpy(&used_mask, key_mask, SV_STEER_PLAIN_WORDS * sizeof key_mask[0]);
+    sv_window_mask(&used_mask, &untagged, ordinary, mask);
+    memcpy(head_mask, mask, SV_STEER_HEAD_WORDS * sizeof head_mask[0]);
 }
 
 void sv_steering_invalidate(struct sv_steering *steering)
@@ -63,9 +63,9 @@ static void publish_rules(struct sv_steering *steering)
     /* A program that sees any of the following stores also sees this one, and that the half is no longer current. */
     __atomic_store_n(&directory->filling, sequence, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    half->shapes = steering->shapes;
+    half->shape_count = steering->shape_count;
     memcpy(half->mac, steering->mac, 6);
-    for (uint32_t i = 0; i < steering->shapes; i++) {
+    for (uint32_t i = 0; i < steering->shape_count; i++) {
         const struct shape *shape = &steering->shape[i];
         memcpy(half->shape[i].mask, &shape->mask, sizeof shape->mask);
         half->shape[i].id = shape->id;
@@ -82,10 +82,10 @@ static void publish_rules(struct sv_steering *steering)
     /* Verdicts on frames to the VXLAN port are not cached. */
     if (inner)
         all.outer.dst_port = 0xffff;
-    memcpy(half->seen, all.words, sizeof half->seen);
+    memcpy(half->key_mask, all.words, sizeof half->key_mask);
     if (half->flags != 0)
-        memset(half->seen, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
-    sv_steering_head_mask(half->seen, half->head);
+        memset(half->key_mask, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
+    sv_steering_head_mask(half->key_mask, half->head_mask);
     __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
     sv_steering_invalidate(steering);
 }
@@ -98,7 +98,7 @@ void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6])
 
 static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
-    for (uint32_t i = 0; i < steering->shapes; i++)
+    for (uint32_t i = 0; i < steering->shape_count; i++)
         if (steering->shape[i].priority == priority && memcmp(&steering->shape[i].mask, mask, sizeof *mask) == 0)
             return &steering->shape[i];
     return NULL;
@@ -109,11 +109,11 @@ bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_r
     return find_shape((struct sv_steering *)(uintptr_t)steering, spec->priority, &spec->mask) != NULL;
 }
 
-uint32_t sv_steering_count_shapes(const struct sv_steering *steering)
+uint32_t sv_steering_live_shape_count(const struct sv_steering *steering)
 {
     uint32_t live = 0;
-    for (uint32_t i = 0; i < steering->shapes; i++)
-        live += steering->shape[i].rules > 0;
+    for (uint32_t i = 0; i < steering->shape_count; i++)
+        live += steering->shape[i].rule_count > 0;
     return live;
 }
 
@@ -124,14 +124,14 @@ static void drop_idle_shapes(struct sv_steering *steering)
 {
     uint32_t idle = 0;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < steering->shapes; i++)
-        idle += steering->shape[i].rules == 0;
+    for (uint32_t i = 0; i < steering->shape_count; i++)
+        idle += steering->shape[i].rule_count == 0;
     if (idle < MAX_IDLE_SHAPES)
         return;
-    for (uint32_t i = 0; i < steering->shapes; i++)
-        if (steering->shape[i].rules > 0)
+    for (uint32_t i = 0; i < steering->shape_count; i++)
+        if (steering->shape[i].rule_count > 0)
             steering->shape[kept++] = steering->shape[i];
-    steering->shapes = kept;
+    steering->shape_count = kept;
 }
 
 static bool is_deep(const union sv_key *mask)
@@ -144,20 +144,20 @@ static bool is_deep(const union sv_key *mask)
 
 static int rule_map(const struct sv_steering *steering, const struct shape *shape)
 {
-    return steering->map[shape->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
+    return steering->map_fds[shape->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
 }
 
 static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
     drop_idle_shapes(steering);
-    if (steering->shapes == SV_STEER_MAX_SHAPES)
+    if (steering->shape_count == SV_STEER_MAX_SHAPES)
         return NULL;
     uint32_t at = 0;
-    while (at < steering->shapes && steering->shape[at].priority <= priority)
+    while (at < steering->shape_count && steering->shape[at].priority <= priority)
         at++;
     struct shape *shape = &steering->shape[at];
-    memmove(shape + 1, shape, (steering->shapes - at) * sizeof *shape);
-    steering->shapes++;
+    memmove(shape + 1, shape, (steering->shape_count - at) * sizeof *shape);
+    steering->shape_count++;
     *shape = (struct shape){.priority = priority, .id = ++steering->next_id,
                             .deep = is_deep(mask), .mask = *mask};
     publish_rules(steering);
@@ -200,7 +200,7 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
     int error = sv_map_update(rule_map(steering, shape), &key, &rule);
     sv_steering_invalidate(steering);
     if (error == 0)
-        shape->rules++;
+        shape->rule_count++;
     return error == E2BIG ? ENOMEM : error;
 }
 
@@ -221,7 +221,7 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
         return false;
     rule.takers -= !spec->dont_trap;
     rule.copies -= spec->dont_trap;
-    shape->rules--;
+    shape->rule_count--;
     if (rule.takers + rule.copies > 0) {
         sv_map_update(rule_map(steering, shape), &key, &rule);
         sv_steering_invalidate(steering);

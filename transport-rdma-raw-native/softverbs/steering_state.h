@@ -12,20 +12,20 @@
 /* The rules with one pair of priority and mask, and their number. */
 struct shape {
     uint32_t priority;
-    uint32_t rules;
+    uint32_t rule_count;
     uint64_t id;                    /* part of the keys of its rules; never reused */
     bool deep;                      /* its rules are in the map with longer keys */
     union sv_key mask;
 };
 
 struct sv_steering {
-    int map[SV_MAP_COUNT];
+    int map_fds[SV_MAP_COUNT];
     struct sv_steer_directory *directory;   /* NULL in a process with a broker: the broker has the map */
     struct sv_steer_traffic *traffic;       /* NULL in the broker, after handing the map to the process */
     struct sv_connections connections;
     uint8_t mac[6];
     uint32_t default_rules[4];      /* number of rules of each type except IBV_FLOW_ATTR_NORMAL */
-    uint32_t shapes;                /* number of entries in `shape` */
+    uint32_t shape_count;                /* number of entries in `shape` */
     time_t published_seconds;       /* time of the last publish_rules(), on the monotonic clock */
     uint64_t next_id;               /* id of the last new shape */
     struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
@@ -40,6 +40,6 @@ void sv_steering_invalidate(struct sv_steering *steering);
  * on which its verdict depends. They are the bits by which a frame is recognized as ordinary, and the bits that rules
  * match. `seen` has the latter as bits of a plain key.
  */
-void sv_steering_head_mask(const unsigned long long *seen, unsigned long long *head);
+void sv_steering_head_mask(const unsigned long long *key_mask, unsigned long long *head_mask);
 
 #endif

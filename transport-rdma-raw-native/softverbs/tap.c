@@ -21,7 +21,7 @@ enum { TAP_MTU = 65521 };
 
 static int add_queue(struct sv_tap *tap)
 {
-    if (tap->queues == SV_TAP_MAX_QUEUES)
+    if (tap->queue_count == SV_TAP_MAX_QUEUES)
         return ENOSPC;
     int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
     if (fd < 0)
@@ -36,7 +36,7 @@ static int add_queue(struct sv_tap *tap)
         return error;
     }
     memcpy(tap->name, request.ifr_name, sizeof tap->name);
-    tap->queue[tap->queues++] = fd;
+    tap->queue_fds[tap->queue_count++] = fd;
     return 0;
 }
 
@@ -52,24 +52,24 @@ static struct rtattr *append_attribute(struct nlmsghdr *message, unsigned short 
     return attribute;
 }
 
-struct link_request {
+struct newlink_request {
     struct nlmsghdr header;
-    struct ifinfomsg link;
+    struct ifinfomsg info;
     char attributes[128];
 };
 
-static struct link_request link_request(const struct sv_tap *tap)
+static struct newlink_request begin_newlink(const struct sv_tap *tap)
 {
-    struct link_request request;
+    struct newlink_request request;
     memset(&request, 0, sizeof request);
-    request.header.nlmsg_len = NLMSG_LENGTH(sizeof request.link);
+    request.header.nlmsg_len = NLMSG_LENGTH(sizeof request.info);
     request.header.nlmsg_type = RTM_NEWLINK;
     request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-    request.link.ifi_index = tap->ifindex;
+    request.info.ifi_index = tap->ifindex;
     return request;
 }
 
-static int transact(int netlink, const struct link_request *request)
+static int transact(int netlink, const struct newlink_request *request)
 {
     struct {
         struct nlmsghdr header;
@@ -86,8 +86,8 @@ static int disable_ipv6_and_arp(const struct sv_tap *tap, int netlink)
 {
     const uint32_t mtu = TAP_MTU;
     const uint8_t no_addresses = IN6_ADDR_GEN_MODE_NONE;
-    struct link_request request = link_request(tap);
-    request.link.ifi_flags = request.link.ifi_change = IFF_NOARP;
+    struct newlink_request request = begin_newlink(tap);
+    request.info.ifi_flags = request.info.ifi_change = IFF_NOARP;
     append_attribute(&request.header, IFLA_MTU, &mtu, sizeof mtu);
     if (access("/proc/net/if_inet6", F_OK) == 0) {
         struct rtattr *families = append_attribute(&request.header, IFLA_AF_SPEC, NULL, 0);
@@ -102,8 +102,8 @@ static int disable_ipv6_and_arp(const struct sv_tap *tap, int netlink)
 
 static int bring_up(const struct sv_tap *tap, int netlink)
 {
-    struct link_request request = link_request(tap);
-    request.link.ifi_flags = request.link.ifi_change = IFF_UP;
+    struct newlink_request request = begin_newlink(tap);
+    request.info.ifi_flags = request.info.ifi_change = IFF_UP;
     return transact(netlink, &request);
 }
 
@@ -145,12 +145,12 @@ int sv_tap_add_queue(struct sv_tap *tap)
 
 void sv_tap_remove_queue(struct sv_tap *tap)
 {
-    close(tap->queue[--tap->queues]);
+    close(tap->queue_fds[--tap->queue_count]);
 }
 
 void sv_tap_close(struct sv_tap *tap)
 {
-    while (tap->queues > 0)
+    while (tap->queue_count > 0)
         sv_tap_remove_queue(tap);
     tap->ifindex = 0;
 }

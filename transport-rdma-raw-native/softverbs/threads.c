@@ -13,20 +13,20 @@
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #if defined(__x86_64__)
-#define FIRST "GLIBC_2.2.5"
-#define NAMES "GLIBC_2.12"
+#define PTHREAD_VERSION "GLIBC_2.2.5"
+#define SETNAME_VERSION "GLIBC_2.12"
 #elif defined(__aarch64__)
-#define FIRST "GLIBC_2.17"
-#define NAMES "GLIBC_2.17"
+#define PTHREAD_VERSION "GLIBC_2.17"
+#define SETNAME_VERSION "GLIBC_2.17"
 #endif
 #endif
 
-#ifdef FIRST
-__asm__(".symver pthread_create,pthread_create@" FIRST);
-__asm__(".symver pthread_join,pthread_join@" FIRST);
-__asm__(".symver pthread_sigmask,pthread_sigmask@" FIRST);
-__asm__(".symver pthread_mutex_trylock,pthread_mutex_trylock@" FIRST);
-__asm__(".symver pthread_setname_np,pthread_setname_np@" NAMES);
+#ifdef PTHREAD_VERSION
+__asm__(".symver pthread_create,pthread_create@" PTHREAD_VERSION);
+__asm__(".symver pthread_join,pthread_join@" PTHREAD_VERSION);
+__asm__(".symver pthread_sigmask,pthread_sigmask@" PTHREAD_VERSION);
+__asm__(".symver pthread_mutex_trylock,pthread_mutex_trylock@" PTHREAD_VERSION);
+__asm__(".symver pthread_setname_np,pthread_setname_np@" SETNAME_VERSION);
 #endif
 
 int sv_thread_start(pthread_t *thread, void *(*run)(void *), void *argument, const char *name)

@@ -90,9 +90,9 @@ uint32_t sv_rss_hash(const struct sv_rss *rss, const union sv_key *key)
     return input.hash;
 }
 
-void sv_rss_interest(const struct sv_rss *rss, union sv_key *interest)
+void sv_rss_add_used_mask(const struct sv_rss *rss, union sv_key *used_mask)
 {
-    struct sv_headers *h = &interest->outer;
+    struct sv_headers *h = &used_mask->outer;
     if (rss->fields & (IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_SRC_IPV6))
         memset(h->src_ip, 0xff, sizeof h->src_ip);
     if (rss->fields & (IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_DST_IPV6))

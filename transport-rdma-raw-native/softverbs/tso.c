@@ -15,7 +15,7 @@ struct pieces {
 
 int sv_tso_check(const struct sv_sq *sq, const struct ibv_send_wr *wr, uint32_t payload)
 {
-    if (sq->max_tso_header == 0 || wr->tso.hdr == NULL || wr->tso.hdr_sz < SV_MIN_FRAME || wr->tso.mss == 0)
+    if (sq->max_tso_header == 0 || wr->tso.hdr == NULL || wr->tso.hdr_sz < SV_MIN_SEND_BYTES || wr->tso.mss == 0)
         return EINVAL;
     if (wr->tso.hdr_sz > sq->max_tso_header || (wr->send_flags & IBV_SEND_INLINE))
         return EINVAL;
@@ -92,7 +92,7 @@ enum ibv_wc_status sv_tso_send(struct sv_burst *burst, const struct ibv_send_wr 
     for (uint32_t offset = 0; offset < payload; offset += wr->tso.mss, number++) {
         uint32_t part = payload - offset < wr->tso.mss ? payload - offset : wr->tso.mss;
         uint32_t length = wr->tso.hdr_sz + part;
-        uint8_t *segment = sv_burst_scratch(burst, length);
+        uint8_t *segment = sv_burst_reserve_scratch(burst, length);
         memcpy(segment, wr->tso.hdr, wr->tso.hdr_sz);
         copy_next(&pieces, segment + wr->tso.hdr_sz, part);
         sv_segment_patch(segment, layout, length, number, offset, offset + part == payload);

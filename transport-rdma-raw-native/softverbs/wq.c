@@ -29,7 +29,7 @@ static int check_wq(struct sv_device *device, const struct ibv_context *context,
 struct ibv_wq *sv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr)
 {
     struct sv_device *device = sv_device_of(context);
-    int error = sv_injected_error(device, SOFTVERBS_CALL_CREATE_WQ);
+    int error = sv_consume_injected_error(device, SOFTVERBS_CALL_CREATE_WQ);
     if (error == 0)
         error = check_wq(device, context, attr);
     if (error != 0)
@@ -102,7 +102,7 @@ static int change_state(struct sv_wq *wq, enum ibv_wq_state from, enum ibv_wq_st
 int sv_modify_wq(struct ibv_wq *ibwq, struct ibv_wq_attr *attr)
 {
     struct sv_wq *wq = (struct sv_wq *)ibwq;
-    int error = sv_injected_error(wq->rq.device, SOFTVERBS_CALL_MODIFY_WQ);
+    int error = sv_consume_injected_error(wq->rq.device, SOFTVERBS_CALL_MODIFY_WQ);
     if (error != 0)
         return error;
     if (attr->attr_mask & IBV_WQ_ATTR_FLAGS)
@@ -138,7 +138,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     while (ibwq->events_completed != wq->async_events_reported)
         pthread_cond_wait(&ibwq->cond, &ibwq->mutex);
     pthread_mutex_unlock(&ibwq->mutex);
-    sv_gso_wq_detach(&wq->rq);
+    sv_rq_clear_gso_wq(&wq->rq);
     /* Received frames that were not polled are lost. */
     sv_device_lock(device);
     device->destroyed_queues_received.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.wr_ring);
@@ -154,7 +154,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
 struct ibv_rwq_ind_table *sv_create_rwq_ind_table(struct ibv_context *context,
                                                   struct ibv_rwq_ind_table_init_attr *attr)
 {
-    int error = sv_injected_error(sv_device_of(context), SOFTVERBS_CALL_CREATE_IND_TABLE);
+    int error = sv_consume_injected_error(sv_device_of(context), SOFTVERBS_CALL_CREATE_IND_TABLE);
     if (error == 0 && (attr->comp_mask != 0 || attr->log_ind_tbl_size > 31 ||
                        (1u << attr->log_ind_tbl_size) > SV_MAX_IND_TABLE))
         error = EINVAL;

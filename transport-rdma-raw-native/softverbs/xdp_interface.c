@@ -21,7 +21,7 @@ static int ethtool_ioctl(const struct sv_netdev_port *port, void *command)
     return ioctl(port->mac_filter_fd, SIOCETHTOOL, &request) == 0 ? 0 : errno;
 }
 
-int sv_xdp_receive_queues(const struct sv_netdev_port *port, uint32_t *queues)
+int sv_xdp_get_receive_queues(const struct sv_netdev_port *port, uint32_t *queues)
 {
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
     if (ethtool_ioctl(port, &channels) != 0)
@@ -30,7 +30,7 @@ int sv_xdp_receive_queues(const struct sv_netdev_port *port, uint32_t *queues)
     return 0;
 }
 
-void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES])
+void sv_xdp_read_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES])
 {
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
     struct ifreq request = {.ifr_data = (void *)&info};
@@ -45,7 +45,7 @@ void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char ve
         close(fd);
 }
 
-static bool is_driver(const struct sv_netdev_port *port, const char *const *names, size_t count)
+static bool driver_is_one_of(const struct sv_netdev_port *port, const char *const *names, size_t count)
 {
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
     bool is = false;
@@ -65,7 +65,7 @@ static bool has_senders_on_host(const struct sv_netdev_port *port)
 {
     static const char *const names[] = {"bridge", "ipvlan", "ipvtap", "macvlan", "macvtap", "netkit", "tun", "veth",
                                         "vif", "virtio_net"};
-    return (port->flags & IFF_LOOPBACK) || is_driver(port, names, sizeof names / sizeof names[0]);
+    return (port->flags & IFF_LOOPBACK) || driver_is_one_of(port, names, sizeof names / sizeof names[0]);
 }
 
 /*
@@ -76,10 +76,10 @@ static bool has_merged_frames(const struct sv_netdev_port *port)
 {
     static const char *const names[] = {"802.1Q VLAN Support", "bonding", "geneve", "macsec", "openvswitch", "team",
                                         "vxlan"};
-    return is_driver(port, names, sizeof names / sizeof names[0]);
+    return driver_is_one_of(port, names, sizeof names / sizeof names[0]);
 }
 
-int sv_xdp_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums)
+int sv_xdp_detect_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums)
 {
     const char *env_value = getenv("SOFTVERBS_PARTIAL_CHECKSUMS");
     if (env_value != NULL && *env_value != '\0') {
@@ -95,7 +95,7 @@ int sv_xdp_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook
 bool sv_xdp_is_stacked(const struct sv_netdev_port *port)
 {
     static const char *const names[] = {"bonding", "bridge", "ipvlan", "macvlan", "openvswitch", "team"};
-    return is_driver(port, names, sizeof names / sizeof names[0]);
+    return driver_is_one_of(port, names, sizeof names / sizeof names[0]);
 }
 
 bool sv_xdp_hides_vlan_tags(const struct sv_netdev_port *port)
@@ -103,5 +103,5 @@ bool sv_xdp_hides_vlan_tags(const struct sv_netdev_port *port)
     static const char *const veth[] = {"veth"};
     struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
     return sv_xdp_is_stacked(port) ||
-           (ethtool_ioctl(port, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !is_driver(port, veth, 1));
+           (ethtool_ioctl(port, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !driver_is_one_of(port, veth, 1));
 }

@@ -18,7 +18,7 @@
 #define LINUX(MAJOR, MINOR) ((MAJOR) << 16 | (MINOR))
 #define ANY_LATER UINT32_MAX
 
-static const char *const mode_names[SV_XDP_MODES] = {"generic", "native", "zerocopy", "tap"};
+static const char *const mode_names[SV_XDP_MODE_COUNT] = {"generic", "native", "zerocopy", "tap"};
 
 /*
  * From the table of Firedancer, which is based on tests of kernels (fd_config_auto.c, features "DRV" and "Zero Copy",
@@ -106,7 +106,7 @@ int sv_xdp_mode_choose(const char *env_value, const char *driver, const char *re
         choose_known(driver, release, choice);
         return 0;
     }
-    for (int mode = 0; mode < SV_XDP_MODES; mode++)
+    for (int mode = 0; mode < SV_XDP_MODE_COUNT; mode++)
         if (strcmp(env_value, mode_names[mode]) == 0) {
             choice->mode = (enum sv_xdp_mode)mode;
             choice->forced = true;

@@ -10,7 +10,7 @@
  * The modes of a port on AF_XDP (port_xdp.c). Each of the first three needs more support by the driver than the one
  * before and falls back to it.
  */
-enum sv_xdp_mode { SV_XDP_MODE_GENERIC, SV_XDP_MODE_NATIVE, SV_XDP_MODE_ZERO_COPY, SV_XDP_MODE_TAP, SV_XDP_MODES };
+enum sv_xdp_mode { SV_XDP_MODE_GENERIC, SV_XDP_MODE_NATIVE, SV_XDP_MODE_ZERO_COPY, SV_XDP_MODE_TAP, SV_XDP_MODE_COUNT };
 
 enum { SV_XDP_REASON_BYTES = 160 };
 
@@ -47,9 +47,9 @@ bool sv_xdp_mode_is_forced(enum sv_xdp_mode mode);
  * kernel if the driver came with it, except for a few drivers. Needs no open port.
  */
 enum { SV_XDP_DRIVER_BYTES = 32 };
-void sv_xdp_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES]);
+void sv_xdp_read_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES]);
 /* Finds the number of receive queues. Returns 0, or EOPNOTSUPP if the driver does not report it. */
-int sv_xdp_receive_queues(const struct sv_netdev_port *port, uint32_t *queues);
+int sv_xdp_get_receive_queues(const struct sv_netdev_port *port, uint32_t *queues);
 /* Returns true if the interface is stacked on another one. The kernel then removes VLAN tags on the way. */
 bool sv_xdp_is_stacked(const struct sv_netdev_port *port);
 /*
@@ -67,7 +67,7 @@ enum sv_xdp_hook { SV_XDP_HOOK_DRIVER, SV_XDP_HOOK_GENERIC, SV_XDP_HOOK_TC };
  * on this host at the other end, or merged by the kernel. SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides it:
  * "on" or "off". Returns 0 or an errno with an explanation.
  */
-int sv_xdp_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums);
+int sv_xdp_detect_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums);
 
 /* ---- xdp_virtio.c ---- */
 

@@ -78,11 +78,11 @@ struct sv_xdp_queue {
     struct sv_xdp_receive_socket main;
     struct sv_xdp_receive_socket syn;
     struct sv_xdp_ring fill;
-    uint32_t filtered_until;        /* main ring position: bursts that begin before it drop unsolicited segments */
+    uint32_t filtered_until_position;        /* main ring position: bursts that begin before it drop unsolicited segments */
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
-    bool partial_checksums;         /* checksums may be missing: from senders on this host, and after GRO */
-    bool gso_frames;                /* GSO frames may arrive and are segmented */
+    bool expects_partial_checksums;         /* checksums may be missing: from senders on this host, and after GRO */
+    bool receives_gso;                /* GSO frames may arrive and are segmented */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
     bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
@@ -93,7 +93,7 @@ struct sv_xdp_queue {
     uint8_t *umem;
     size_t umem_bytes;
     uint8_t *scratch;               /* with multi_buffer: frames assembled for one burst */
-    uint32_t scratch_used;
+    uint32_t scratch_used_frames;
     struct sv_gso_slot *gso_slots;  /* with gso_frames: headers of the segments of one burst */
 
     /* Guards both rings below and the free chunks; never held during a system call. */
@@ -114,8 +114,8 @@ struct sv_xdp_queue_config {
     uint32_t number;                /* number of the queue on both interfaces */
     uint32_t mtu;
     bool zero_copy;                 /* requires zero copy by the driver */
-    bool partial_checksums;         /* as in struct sv_xdp_queue */
-    bool gso_frames;
+    bool expects_partial_checksums;         /* as in struct sv_xdp_queue */
+    bool receives_gso;
     bool existence_unknown;         /* the driver does not report whether the interface has this queue */
     const struct sv_xdp_broker_sockets *broker_sockets; /* NULL: the process creates the sockets itself */
 };
@@ -125,7 +125,7 @@ struct sv_xdp_broker_sockets {
     const struct sv_broker_layout *layout;
     int main_socket;
     int syn_socket;
-    int memory;                     /* owned by the caller */
+    int memory_fd;                     /* owned by the caller */
 };
 
 /*
@@ -165,7 +165,7 @@ static inline uint32_t sv_xdp_syn_divisor(bool zero_copy)
 /* ---- xdp_socket_options.c, which the broker shares ---- */
 
 /* Creates a ring. Returns 0 or an errno. */
-int sv_xdp_set_ring(int fd, int option, uint32_t entries);
+int sv_xdp_set_ring_size(int fd, int option, uint32_t entries);
 /*
  * Raises two limits of a sending socket, as far as the kernel and the process's capabilities allow: the number of
  * frames per send call, and the size of the send buffer.
@@ -210,6 +210,6 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
  */
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
 /* Retries the frames that are still in the ring. Every poll calls this while `tx_pending` is set. */
-void sv_xdp_queue_finish_sending(struct sv_xdp_queue *queue);
+void sv_xdp_queue_retry_sending(struct sv_xdp_queue *queue);
 
 #endif

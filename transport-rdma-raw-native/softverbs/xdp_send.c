@@ -62,7 +62,7 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
             /* Beyond real_num_tx_queues, xsk_generic_xmit() reports success and does nothing (net/xdp/xsk.c). */
             atomic_store_explicit(&queue->can_send, false, memory_order_relaxed);
             return ENOBUFS;
-        } else if (error != 0 && !sv_spin_time_left(deadline)) {
+        } else if (error != 0 && !sv_spin_wait(deadline)) {
             atomic_store_explicit(&queue->tx_pending, true, memory_order_relaxed);
             return 0;
         }
@@ -71,7 +71,7 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
 }
 
 /* Retries frames for which the interface was too busy. Every poll calls this, so one attempt is enough. */
-__attribute__((cold, noinline)) void sv_xdp_queue_finish_sending(struct sv_xdp_queue *queue)
+__attribute__((cold, noinline)) void sv_xdp_queue_retry_sending(struct sv_xdp_queue *queue)
 {
     uint32_t end = __atomic_load_n(queue->tx.producer, __ATOMIC_RELAXED);
     atomic_store_explicit(&queue->tx_pending, false, memory_order_relaxed);
@@ -149,7 +149,7 @@ unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *fr
         /* The interface has all chunks. It returns some soon, perhaps to another thread first, or it is stuck. */
         if (retried && returned_now != returned)
             deadline = (struct sv_spin_deadline){0};
-        if (n == 0 && *error == 0 && !sv_spin_time_left(&deadline))
+        if (n == 0 && *error == 0 && !sv_spin_wait(&deadline))
             *error = ENOBUFS;
         returned = returned_now;
         retried = true;

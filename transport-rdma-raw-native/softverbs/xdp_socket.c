@@ -153,9 +153,9 @@ static void fill_shared_address(struct sockaddr_xdp *address, const struct sv_xd
 /* Sets rings and limits of the socket that sends. */
 static int set_up_sending(struct sv_xdp_queue *queue)
 {
-    int error = sv_xdp_set_ring(queue->send_fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
+    int error = sv_xdp_set_ring_size(queue->send_fd, XDP_UMEM_COMPLETION_RING, queue->send_chunks);
     if (error == 0)
-        error = sv_xdp_set_ring(queue->send_fd, XDP_TX_RING, queue->send_chunks);
+        error = sv_xdp_set_ring_size(queue->send_fd, XDP_TX_RING, queue->send_chunks);
     if (error == 0)
         error = map_send_rings(queue);
     sv_xdp_raise_limits(queue->send_fd);
@@ -172,7 +172,7 @@ static int list_free_chunks(struct sv_xdp_queue *queue)
     return 0;
 }
 
-static int hand_out_chunks(struct sv_xdp_queue *queue)
+static int populate_fill_ring(struct sv_xdp_queue *queue)
 {
     uint64_t *fill = queue->fill.entries;
     for (uint32_t i = 0; i < queue->receive_chunks; i++)
@@ -190,19 +190,19 @@ static int set_up_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_con
     int error = register_umem(queue);
     queue->main.entries = queue->receive_chunks / sv_xdp_main_divisor(queue->zero_copy);
     if (error == 0)
-        error = sv_xdp_set_ring(fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
+        error = sv_xdp_set_ring_size(fd, XDP_UMEM_FILL_RING, queue->receive_chunks);
     if (error == 0)
-        error = sv_xdp_set_ring(fd, XDP_RX_RING, queue->main.entries);
+        error = sv_xdp_set_ring_size(fd, XDP_RX_RING, queue->main.entries);
     if (error == 0)
         error = map_rings(queue);
     if (error == 0)
-        error = sends ? set_up_sending(queue) : sv_xdp_set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
+        error = sends ? set_up_sending(queue) : sv_xdp_set_ring_size(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     /*
      * At the bind, a zero-copy driver takes its receive buffers from the fill ring. If virtio_net finds none there, it
      * receives nothing and checks again only when a frame arrives.
      */
     if (error == 0)
-        error = hand_out_chunks(queue);
+        error = populate_fill_ring(queue);
     if (error != 0)
         return error;
     error = bind_main(queue, config);
@@ -241,7 +241,7 @@ static int open_syn_socket(struct sv_xdp_queue *queue, const struct sv_xdp_queue
     if (error != 0)
         return error;
     syn->entries = queue->receive_chunks / sv_xdp_syn_divisor(queue->zero_copy);
-    error = sv_xdp_set_ring(syn->receiver.fd, XDP_RX_RING, syn->entries);
+    error = sv_xdp_set_ring_size(syn->receiver.fd, XDP_RX_RING, syn->entries);
     if (error == 0)
         error = ring_offsets(syn->receiver.fd, &offsets);
     if (error == 0)
@@ -263,11 +263,11 @@ static int check_queue_exists(const struct sv_xdp_queue *queue, const struct sv_
     if (error != 0)
         return error;
     fill_shared_address(&address, queue, config->ifindex, config->number);
-    error = sv_xdp_set_ring(fd, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
+    error = sv_xdp_set_ring_size(fd, XDP_UMEM_FILL_RING, UNUSED_ENTRIES);
     if (error == 0)
-        error = sv_xdp_set_ring(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
+        error = sv_xdp_set_ring_size(fd, XDP_UMEM_COMPLETION_RING, UNUSED_ENTRIES);
     if (error == 0)
-        error = sv_xdp_set_ring(fd, XDP_TX_RING, UNUSED_ENTRIES);
+        error = sv_xdp_set_ring_size(fd, XDP_TX_RING, UNUSED_ENTRIES);
     if (error == 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 && errno != EBUSY)
         error = errno;
     close(fd);
@@ -291,7 +291,7 @@ static int map_memory(struct sv_xdp_queue *queue, const struct sv_xdp_broker_soc
 {
     off_t start = (off_t)number * broker_sockets->layout->queue_bytes;
     void *memory = mmap(NULL, broker_sockets->layout->queue_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                        broker_sockets->memory, start);
+                        broker_sockets->memory_fd, start);
     if (memory == MAP_FAILED)
         return errno;
     queue->umem = memory;
@@ -337,7 +337,7 @@ static bool read_statistics(int fd, struct xdp_statistics *statistics)
  * So this sends a descriptor outside of the memory: if the kernel reads the ring, it rejects and counts the descriptor.
  * A queue with zero copy always receives and sends.
  */
-static bool has_send_queue(struct sv_xdp_queue *queue)
+static bool probe_send_queue(struct sv_xdp_queue *queue)
 {
     struct xdp_statistics statistics;
     if (queue->send_fd < 0 || queue->zero_copy)
@@ -358,7 +358,7 @@ static void count_drops_as(struct sv_receiver *receiver, uint64_t *counter)
 
 static void count_drops(struct sv_receiver *receiver)
 {
-    count_drops_as(receiver, &receiver->counters.wire_full);
+    count_drops_as(receiver, &receiver->counters.ring_full);
 }
 
 /*
@@ -366,18 +366,18 @@ static void count_drops(struct sv_receiver *receiver)
  * driver, which may have stopped after the last poll (XDP_RING_NEED_WAKEUP). While all threads sleep, none polls and
  * wakes it.
  */
-static void count_drops_of_driver(struct sv_receiver *receiver)
+static void count_drops_and_wake_driver(struct sv_receiver *receiver)
 {
     struct xdp_statistics statistics;
     count_drops(receiver);
     if (read_statistics(receiver->fd, &statistics))
-        receiver->counters.driver_full = statistics.rx_fill_ring_empty_descs;
+        receiver->counters.driver_no_buffer = statistics.rx_fill_ring_empty_descs;
     (void)recvfrom(receiver->fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
 }
 
 static void count_dropped_syns(struct sv_receiver *receiver)
 {
-    count_drops_as(receiver, &receiver->counters.syns_full);
+    count_drops_as(receiver, &receiver->counters.syn_ring_full);
 }
 
 /* A zero-copy driver may refuse chunks that cross pages, so they are page-aligned for it. */
@@ -408,10 +408,10 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     memset(queue, 0, sizeof *queue);
     queue->send_fd = -1;
     choose_chunks(queue, config->mtu, config->zero_copy);
-    queue->partial_checksums = config->partial_checksums;
-    queue->gso_frames = config->gso_frames;
-    queue->multi_buffer = queue->jumbo || queue->gso_frames;
-    int error = sv_receiver_init(&queue->main.receiver, queue->zero_copy ? count_drops_of_driver : count_drops);
+    queue->expects_partial_checksums = config->expects_partial_checksums;
+    queue->receives_gso = config->receives_gso;
+    queue->multi_buffer = queue->jumbo || queue->receives_gso;
+    int error = sv_receiver_init(&queue->main.receiver, queue->zero_copy ? count_drops_and_wake_driver : count_drops);
     queue->main.receiver.may_stall = queue->zero_copy;
     int syn_error = sv_receiver_init(&queue->syn.receiver, count_dropped_syns);
     if (error == 0)
@@ -422,10 +422,10 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
         error = check_queue_exists(queue, config);
     if (error == 0 && queue->multi_buffer && (queue->scratch = malloc(SV_XDP_SCRATCH_BYTES)) == NULL)
         error = ENOMEM;
-    if (error == 0 && queue->gso_frames && (queue->gso_slots = calloc(SV_BURST, sizeof queue->gso_slots[0])) == NULL)
+    if (error == 0 && queue->receives_gso && (queue->gso_slots = calloc(SV_BURST, sizeof queue->gso_slots[0])) == NULL)
         error = ENOMEM;
     if (error == 0)
-        atomic_store(&queue->can_send, has_send_queue(queue));
+        atomic_store(&queue->can_send, probe_send_queue(queue));
     else
         sv_xdp_queue_close(queue);
     return error;

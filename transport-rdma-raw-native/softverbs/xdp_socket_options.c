@@ -8,7 +8,7 @@
 #define XDP_MAX_TX_SKB_BUDGET 9     /* Linux 6.17 */
 #endif
 
-int sv_xdp_set_ring(int fd, int option, uint32_t entries)
+int sv_xdp_set_ring_size(int fd, int option, uint32_t entries)
 {
     return setsockopt(fd, SOL_XDP, option, &entries, sizeof entries) == 0 ? 0 : errno;
 }

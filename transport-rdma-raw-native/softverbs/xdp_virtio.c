@@ -77,7 +77,7 @@ bool sv_xdp_runs_programs(const struct sv_netdev_port *port)
      * First, because /sys may belong to another network namespace, where an interface of this name often has another
      * driver.
      */
-    sv_xdp_driver(port->netdev, driver, version);
+    sv_xdp_read_driver(port->netdev, driver, version);
     if (strcmp(driver, "virtio_net") != 0)
         return true;
     snprintf(path, sizeof path, "/sys/class/net/%s/device/features", port->netdev);

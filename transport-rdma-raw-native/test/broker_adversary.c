@@ -74,11 +74,11 @@ static size_t make_request(struct adversary *adversary, uint8_t *bytes)
     struct sv_broker_request *request = (struct sv_broker_request *)(void *)bytes;
     memset(request, 0, sizeof *request);
     request->version = SV_BROKER_VERSION;
-    request->call = draw(adversary, 4) == 0 ? SV_BROKER_OPEN : draw(adversary, SV_BROKER_CALLS + 1);
+    request->call = draw(adversary, 4) == 0 ? SV_BROKER_OPEN : draw(adversary, SV_BROKER_CALL_COUNT + 1);
     request->sequence = draw(adversary, 4);
     if (request->call == SV_BROKER_OPEN) {
         strcpy(request->open.netdev, draw(adversary, 8) == 0 ? "lo" : adversary->wire->name[0]);
-        request->open.mode = draw(adversary, SV_BROKER_MODES);
+        request->open.mode = draw(adversary, SV_BROKER_MODE_COUNT);
         request->open.mtu = draw(adversary, 2) ? 1500 : draw(adversary, 20000);
         request->open.multi_buffer = draw(adversary, 2);
     } else if (request->call == SV_BROKER_ADD_RULE || request->call == SV_BROKER_REMOVE_RULE) {
@@ -87,8 +87,8 @@ static size_t make_request(struct adversary *adversary, uint8_t *bytes)
         request->solicit.ifindex = if_nametoindex(adversary->wire->name[draw(adversary, 2)]);
         request->solicit.family = draw(adversary, 2) ? AF_INET : AF_INET6;
         memcpy(request->solicit.address, (uint8_t[]){198, 18, 1, (uint8_t)draw(adversary, 256)}, 4);
-    } else if (request->call == SV_BROKER_FILTER) {
-        request->filter.instructions = draw(adversary, 3);
+    } else if (request->call == SV_BROKER_ATTACH_FILTER) {
+        request->filter.instruction_count = draw(adversary, 3);
     }
     if (draw(adversary, 16) == 0)
         bytes[draw(adversary, sizeof *request)] ^= (uint8_t)(1u << draw(adversary, 8));
@@ -160,7 +160,7 @@ static void receive(struct adversary *adversary, unsigned which, int flags)
     for (unsigned i = 0; i < count; i++) {
         int received;
         memcpy(&received, CMSG_DATA(rights) + i * sizeof received, sizeof received);
-        if (i == SV_BROKER_MEMORY)
+        if (i == SV_BROKER_FD_MEMORY)
             map_memory(adversary, received);
         keep(adversary, received);
     }

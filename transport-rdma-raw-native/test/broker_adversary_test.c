@@ -256,7 +256,7 @@ static void stage_close(struct stage *stage)
 {
     close(stage->peer), close(stage->service), close(stage->bystander);
     scene_settle(&stage->scene);
-    CHECK_EQ(0, server_devices(stage->scene.server));
+    CHECK_EQ(0, server_device_count(stage->scene.server));
     scene_close(&stage->scene);
     munmap(stage->report, sizeof *stage->report);
     link_close(&stage->attacked);

@@ -7,7 +7,7 @@
 #define server_usage_of tested_usage_of
 #define server_close_device tested_close_device
 #define server_answer tested_answer
-#define server_continue tested_continue
+#define server_continue_opening tested_continue
 
 #include "harness.h"
 #include "journal.h"
@@ -54,8 +54,8 @@ static int fake_mac_changed(struct grant *grant)
 }
 
 #define journal fake_journal
-#define pass_send(FD, BYTES, LENGTH, ...) fake_send(BYTES, LENGTH)
-#define grant_continue fake_continue
+#define send_with_fds(FD, BYTES, LENGTH, ...) fake_send(BYTES, LENGTH)
+#define grant_continue_opening fake_continue
 #define grant_mac_changed fake_mac_changed
 
 #include "../broker/server_requests.c"
@@ -110,8 +110,8 @@ static void an_unexplained_error_has_no_text_of_another_client(void)
     struct session_message question;
     memset(&question, 0, sizeof question);
     question.kind = SESSION_REQUEST;
-    question.request.call = SV_BROKER_MAC;
-    other.grant.is_open = true;
+    question.request.call = SV_BROKER_MAC_CHANGED;
+    other.grant.in_use = true;
     refuse(server, &one, 999);
     CHECK(tested_answer(server, &other, &question));
     check_last(ENODEV);
@@ -138,12 +138,12 @@ static void log_lines_about_refusals_are_limited_per_user(void)
     struct client noisy = client_of(1001), again = client_of(1001), other = client_of(1002);
     for (uint32_t i = 0; i < REFUSALS; i++)
         refuse(server, i % 2 == 0 ? &noisy : &again, 100 + i);
-    CHECK_EQ(SERVER_LINES, lines_of(1001));
+    CHECK_EQ(SERVER_MAX_LOG_LINES_PER_SECOND, lines_of(1001));
     refuse(server, &other, 999);
     CHECK_EQ(1, lines_of(1002));
     millis += 1000;
     refuse(server, &again, 999);
-    CHECK_EQ(SERVER_LINES + 1, lines_of(1001));
+    CHECK_EQ(SERVER_MAX_LOG_LINES_PER_SECOND + 1, lines_of(1001));
     CHECK(strstr(lines[line_count - 1], "(and 35 times before)") != NULL);
 }
 

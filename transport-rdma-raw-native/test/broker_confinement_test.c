@@ -172,7 +172,7 @@ static bool confine_without_capabilities(void)
 
 static void explain_the_verifier(void)
 {
-    bool explained = sv_explain_verifier(EACCES);
+    bool explained = sv_explain_missing_perfmon(EACCES);
     if (!explained || strstr(sv_explanation(), "CAP_PERFMON") == NULL)
         syscall(SYS_exit_group, NOT_EXPLAINED);
 }
@@ -194,7 +194,7 @@ static void test_confined_sessions_serve(void)
 {
     struct scene scene;
     uint8_t too_short[8] = {0};
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     if (SANITIZER_MAKES_CALLS || !has_filters())
         return;
     scene_open_confined(&scene, "user=me interface=none0 modes=generic ports=any");
@@ -206,8 +206,8 @@ static void test_confined_sessions_serve(void)
     struct {
         struct sv_broker_request request;
         struct sock_filter code;
-    } filter = {.request = request_of(SV_BROKER_FILTER), .code = BPF_STMT(BPF_RET | BPF_K, 0)};
-    filter.request.filter.instructions = 1;
+    } filter = {.request = request_of(SV_BROKER_ATTACH_FILTER), .code = BPF_STMT(BPF_RET | BPF_K, 0)};
+    filter.request.filter.instruction_count = 1;
     int unbound = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_EQ(0, send_passing(fd, &filter, sizeof filter, unbound));
     CHECK_EQ(EINVAL, reply_of(fd).error);
@@ -216,7 +216,7 @@ static void test_confined_sessions_serve(void)
     CHECK_EQ(EPROTO, reply_of(fd).error);
     check_ended(fd);
     scene_settle(&scene);
-    CHECK_EQ(0, server_clients(scene.server));
+    CHECK_EQ(0, server_client_count(scene.server));
     scene_close(&scene);
 }
 
@@ -235,7 +235,7 @@ static void test_confined_sessions_open_devices(void)
     struct sv_broker_request request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
     CHECK_EQ(0, broker_transact(fd, &request));
-    request = request_of(SV_BROKER_MAC);
+    request = request_of(SV_BROKER_MAC_CHANGED);
     CHECK_EQ(0, broker_transact(fd, &request));
     close(fd);
     scene_settle(&scene);

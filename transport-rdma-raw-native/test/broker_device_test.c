@@ -128,29 +128,29 @@ static void test_the_descriptors_that_it_sends_cannot_be_changed(void)
     link_open(&wire, 1500, QUEUES);
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
     int fd = scene_connect(&scene);
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     CHECK_EQ(ENOTCONN, broker_transact(fd, &request));     /* the open request was accepted */
     request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
     request.open.mtu = 1500;
     unsigned before = open_descriptors();
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
-    CHECK_EQ(SV_BROKER_SOCKETS + 2 * QUEUES, take(fd, &reply, fds));
+    CHECK_EQ(SV_BROKER_FD_SOCKETS + 2 * QUEUES, take(fd, &reply, fds));
     CHECK_EQ(0, reply.error);
     CHECK_EQ(if_nametoindex(wire.name[0]), reply.ifindex);
-    CHECK_EQ(QUEUES, reply.layout.queues);
-    for (int i = SV_BROKER_MAPS; i < SV_BROKER_MEMORY; i++)
-        check_is_map(fds[i], i < SV_BROKER_MEMORY - 1 ? BPF_MAP_TYPE_ARRAY : BPF_MAP_TYPE_PROG_ARRAY,
-                     i == SV_BROKER_MEMORY - 1);
-    check_is_sealed(fds[SV_BROKER_MEMORY]);
-    for (int i = SV_BROKER_SOCKETS; i < SV_BROKER_SOCKETS + 2 * QUEUES; i++) {
+    CHECK_EQ(QUEUES, reply.layout.queue_count);
+    for (int i = SV_BROKER_FD_MAPS; i < SV_BROKER_FD_MEMORY; i++)
+        check_is_map(fds[i], i < SV_BROKER_FD_MEMORY - 1 ? BPF_MAP_TYPE_ARRAY : BPF_MAP_TYPE_PROG_ARRAY,
+                     i == SV_BROKER_FD_MEMORY - 1);
+    check_is_sealed(fds[SV_BROKER_FD_MEMORY]);
+    for (int i = SV_BROKER_FD_SOCKETS; i < SV_BROKER_FD_SOCKETS + 2 * QUEUES; i++) {
         check_is_final(fds[i], wire.name[0]);
-        if ((i - SV_BROKER_SOCKETS) % SV_STEER_SOCKETS == 0)
+        if ((i - SV_BROKER_FD_SOCKETS) % SV_STEER_SOCKETS_PER_QUEUE == 0)
             check_send_buffer(fds[i]);
         close(fds[i]);
     }
     CHECK_EQ(EISCONN, broker_transact(fd, &request));
-    for (int i = 0; i < SV_BROKER_SOCKETS; i++)
+    for (int i = 0; i < SV_BROKER_FD_SOCKETS; i++)
         close(fds[i]);
     /* The broker keeps the maps, the program, the memory and the packet socket. */
     CHECK_EQ(before + SV_MAP_COUNT + 3, open_descriptors());
@@ -231,7 +231,7 @@ static void test_devices_opened_per_second_are_limited(void)
         return;
     link_open(&wire, 1500, 1);
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
-    for (int i = 0; i < SERVER_OPENS; i++)
+    for (int i = 0; i < SERVER_MAX_OPENS_PER_SECOND; i++)
         CHECK_EQ(0, open_and_close(&scene, wire.name[0]));
     CHECK_EQ(EAGAIN, open_and_close(&scene, wire.name[0]));
     broker_clock_add(1000);
@@ -242,14 +242,14 @@ static void test_devices_opened_per_second_are_limited(void)
 
 static bool has_program(const char *netdev)
 {
-    struct sv_attached program;
-    return sv_attached_xdp((int)if_nametoindex(netdev), &program);
+    struct sv_attached_program program;
+    return sv_attached_find_xdp((int)if_nametoindex(netdev), &program);
 }
 
 /* The kernel numbers programs as they are loaded. Opens a device, which gets a rule, and closes it. */
 static uint32_t program_of_device(const struct scene *scene, const char *netdev)
 {
-    struct sv_attached program;
+    struct sv_attached_program program;
     struct sv_broker_reply reply;
     struct sv_broker_request request = request_of(SV_BROKER_OPEN);
     int fds[SV_BROKER_MAX_FDS];
@@ -259,7 +259,7 @@ static uint32_t program_of_device(const struct scene *scene, const char *netdev)
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
     unsigned count = take(fd, &reply, fds);
     CHECK_EQ(0, reply.error);
-    CHECK(sv_attached_xdp((int)if_nametoindex(netdev), &program));
+    CHECK(sv_attached_find_xdp((int)if_nametoindex(netdev), &program));
     request = request_of(SV_BROKER_REMOVE_RULE);
     request.rule.mask.outer.layers = SV_LAYER_TCP | SV_LAYER_UDP;
     request.rule.value.outer.layers = SV_LAYER_UDP;
@@ -360,10 +360,10 @@ static void test_memory_of_a_closed_device_is_freed_though_a_client_keeps_it(voi
     link_open(&wire, 1500, 1);
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
     int fd = open_plainly(&scene, wire.name[0], &reply, fds, &count);
-    int memory = fds[SV_BROKER_MEMORY];
+    int memory = fds[SV_BROKER_FD_MEMORY];
     CHECK(blocks_of(memory) > 0);
     for (unsigned i = 0; i < count; i++)
-        if (i != SV_BROKER_MEMORY)
+        if (i != SV_BROKER_FD_MEMORY)
             close(fds[i]);
     close(fd);
     for (struct timespec since = now(); blocks_of(memory) > 0; sched_yield())
@@ -404,7 +404,7 @@ static void test_it_waits_for_a_busy_queue_and_still_serves_others(void)
     int fd = scene_connect(&scene);
     strcpy(request.open.netdev, wire.name[0]);
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
-    request = request_of(SV_BROKER_MAC);
+    request = request_of(SV_BROKER_MAC_CHANGED);
     CHECK_EQ(ENOTCONN, broker_transact(other, &request));
     close(holder);
     unsigned count = take(fd, &reply, fds);
@@ -455,7 +455,7 @@ static void test_a_busy_interface_is_refused_with_a_reason_and_can_be_retried(vo
     struct sv_broker_request request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
     /* No device is created, so the number of attempts is not limited. */
-    for (int i = 0; i < 2 * SERVER_OPENS; i++)
+    for (int i = 0; i < 2 * SERVER_MAX_OPENS_PER_SECOND; i++)
         CHECK_EQ(EBUSY, broker_transact(fd, &request));
     close(fd);
     CHECK_EQ(0, ibv_close_device(context));

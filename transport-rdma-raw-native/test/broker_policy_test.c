@@ -44,27 +44,27 @@ static void check_refused(const char *text, const char *reason)
 {
     if (parse(text) || strstr(error_text, reason) == NULL)
         test_failed(__FILE__, __LINE__, "%s: %s", text, error_text);
-    CHECK_EQ(0, policy.lines);
+    CHECK_EQ(0, policy.line_count);
 }
 
 static void test_lines_of_a_policy_add_up(void)
 {
-    const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
-    const struct policy_user member = {.uid = 5, .groups = 2, .group = {7, 200}};
-    const struct policy_user other = {.uid = 200, .groups = 1, .group = {100}};
+    const struct policy_user www = {.uid = 100, .group_count = 1, .group = {7}};
+    const struct policy_user member = {.uid = 5, .group_count = 2, .group = {7, 200}};
+    const struct policy_user other = {.uid = 200, .group_count = 1, .group = {100}};
     must_parse("# a comment\n\n"
                "user=www interface=eth1 modes=generic ports=tcp:80,udp:5000-5999\n"
                "  user=100\tinterface=eth1 modes=native,generic ports=tcp:443 devices=3 \n"
                "group=staff interface=eth2 modes=generic ports=any\n"
                "user=www interface=eth3 modes=zerocopy ports=any");
-    CHECK_EQ(4, policy.lines);
-    CHECK_EQ(3, policy_max_devices(&policy, &www, "eth1", SV_BROKER_GENERIC));
-    CHECK_EQ(3, policy_max_devices(&policy, &www, "eth1", SV_BROKER_NATIVE));
-    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth2", SV_BROKER_GENERIC));
-    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth", SV_BROKER_GENERIC));
-    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth1", SV_BROKER_ZERO_COPY));
-    CHECK_EQ(1, policy_max_devices(&policy, &www, "eth3", SV_BROKER_ZERO_COPY));
-    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth3", SV_BROKER_NATIVE));
+    CHECK_EQ(4, policy.line_count);
+    CHECK_EQ(3, policy_max_devices(&policy, &www, "eth1", SV_BROKER_MODE_GENERIC));
+    CHECK_EQ(3, policy_max_devices(&policy, &www, "eth1", SV_BROKER_MODE_NATIVE));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth2", SV_BROKER_MODE_GENERIC));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth", SV_BROKER_MODE_GENERIC));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth1", SV_BROKER_MODE_ZERO_COPY));
+    CHECK_EQ(1, policy_max_devices(&policy, &www, "eth3", SV_BROKER_MODE_ZERO_COPY));
+    CHECK_EQ(0, policy_max_devices(&policy, &www, "eth3", SV_BROKER_MODE_NATIVE));
     CHECK(has_port(&www, "eth1", IPPROTO_TCP, 80));
     CHECK(has_port(&www, "eth1", IPPROTO_TCP, 443));
     CHECK(has_port(&www, NULL, IPPROTO_UDP, 5999));
@@ -73,8 +73,8 @@ static void test_lines_of_a_policy_add_up(void)
     CHECK(!has_port(&www, "eth1", IPPROTO_UDP, 4999));
     CHECK(!has_port(&www, "eth2", IPPROTO_TCP, 80));
     CHECK(!has_any_port(&www, "eth1"));
-    CHECK_EQ(1, policy_max_devices(&policy, &member, "eth2", SV_BROKER_GENERIC));
-    CHECK_EQ(0, policy_max_devices(&policy, &member, "eth2", SV_BROKER_NATIVE));
+    CHECK_EQ(1, policy_max_devices(&policy, &member, "eth2", SV_BROKER_MODE_GENERIC));
+    CHECK_EQ(0, policy_max_devices(&policy, &member, "eth2", SV_BROKER_MODE_NATIVE));
     CHECK(has_any_port(&member, "eth2"));
     CHECK(has_port(&member, "eth2", IPPROTO_TCP, 22));
     CHECK(!policy_has_interface(&policy, &member, "eth1"));
@@ -85,9 +85,9 @@ static void test_lines_of_a_policy_add_up(void)
 /* The ports granted by one line do not apply to another line's mode. */
 static void test_ports_of_a_mode(void)
 {
-    const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
-    const struct policy_scope generic = {.netdev = "eth1", .modes = 1u << SV_BROKER_GENERIC};
-    const struct policy_scope native = {.netdev = "eth1", .modes = 1u << SV_BROKER_NATIVE};
+    const struct policy_user www = {.uid = 100, .group_count = 1, .group = {7}};
+    const struct policy_scope generic = {.netdev = "eth1", .modes = 1u << SV_BROKER_MODE_GENERIC};
+    const struct policy_scope native = {.netdev = "eth1", .modes = 1u << SV_BROKER_MODE_NATIVE};
     must_parse("user=www interface=eth1 modes=generic ports=tcp:80\n"
                "user=www interface=eth1 modes=native ports=any");
     CHECK(policy_has_port(&policy, &www, &generic, IPPROTO_TCP, 80));
@@ -99,8 +99,8 @@ static void test_ports_of_a_mode(void)
 
 static void test_filters_on_tcp_sockets_need_a_granted_port(void)
 {
-    const struct policy_user www = {.uid = 100, .groups = 1, .group = {7}};
-    const struct policy_user other = {.uid = 101, .groups = 1, .group = {7}};
+    const struct policy_user www = {.uid = 100, .group_count = 1, .group = {7}};
+    const struct policy_user other = {.uid = 101, .group_count = 1, .group = {7}};
     must_parse("user=www interface=eth1 modes=generic ports=udp:80");
     CHECK(!policy_has_tcp_port(&policy, &www));
     must_parse("user=www interface=eth1 modes=generic ports=udp:80,tcp:80");
@@ -165,7 +165,7 @@ static void test_the_size_of_a_policy_is_limited(void)
     static const char line[] = "user=1 interface=e modes=generic ports=any\n";
     static const char ports[] = "user=1 interface=e modes=generic ports=tcp:1";
     CHECK(parse_many("", line, POLICY_MAX_LINES));
-    CHECK_EQ(POLICY_MAX_LINES, policy.lines);
+    CHECK_EQ(POLICY_MAX_LINES, policy.line_count);
     CHECK(!parse_many("", line, POLICY_MAX_LINES + 1));
     CHECK(parse_many(ports, ",udp:2", POLICY_MAX_RANGES - 1));
     CHECK(!parse_many(ports, ",udp:2", POLICY_MAX_RANGES));
@@ -181,11 +181,11 @@ static void test_a_policy_file_that_others_may_write_is_refused(void)
     CHECK(fd >= 0);
     CHECK_EQ(sizeof text - 1, write(fd, text, sizeof text - 1));
     CHECK(policy_read(&policy, path, error_text, sizeof error_text));
-    CHECK_EQ(1, policy.lines);
+    CHECK_EQ(1, policy.line_count);
     CHECK_EQ(0, fchmod(fd, 0620));
     CHECK(!policy_read(&policy, path, error_text, sizeof error_text));
     CHECK(strstr(error_text, "others can write") != NULL);
-    CHECK_EQ(0, policy.lines);
+    CHECK_EQ(0, policy.line_count);
     CHECK_EQ(0, fchmod(fd, 0602));
     CHECK(!policy_read(&policy, path, error_text, sizeof error_text));
     CHECK_EQ(0, fchmod(fd, 0600));
@@ -203,15 +203,15 @@ static void test_arbitrary_bytes_in_a_policy_cause_no_invalid_access(void)
 {
     must_parse("user=1 interface=e modes=generic ports=tcp:80");
     CHECK(policy_is_valid(&policy));
-    policy.line[0].ranges = POLICY_MAX_RANGES + 1;
+    policy.line[0].range_count = POLICY_MAX_RANGES + 1;
     CHECK(!policy_is_valid(&policy));
     must_parse("user=1 interface=e modes=generic ports=tcp:80");
     memset(policy.line[0].netdev, 'e', sizeof policy.line[0].netdev);
     CHECK(!policy_is_valid(&policy));
     must_parse("user=1 interface=e modes=generic ports=tcp:80");
-    policy.lines = POLICY_MAX_LINES + 1;
+    policy.line_count = POLICY_MAX_LINES + 1;
     CHECK(!policy_is_valid(&policy));
-    policy.lines = 0;
+    policy.line_count = 0;
 }
 
 const struct test broker_policy_tests[] = {

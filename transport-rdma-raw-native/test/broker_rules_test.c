@@ -59,7 +59,7 @@ static void frames_and_rules(const char *mode, unsigned queues)
         world_close(&wire.world[end]);
     }
     scene_settle(&scene);
-    CHECK_EQ(0, server_devices(scene.server));
+    CHECK_EQ(0, server_device_count(scene.server));
     CHECK_EQ(3, server_counters(scene.server)->denied);
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     scene_close(&scene);
@@ -244,7 +244,7 @@ static void test_address_that_becomes_its_own(void)
     CHECK_EQ(0, broker_transact(fd, &rule));
     run("ip -d link show %s | grep -q 'promiscuity 1 '", wire.name[0]);
     run("ip link set %s address 02:00:00:00:00:77", wire.name[0]);
-    struct sv_broker_request mac = request_of(SV_BROKER_MAC);
+    struct sv_broker_request mac = request_of(SV_BROKER_MAC_CHANGED);
     CHECK_EQ(0, broker_transact(fd, &mac));
     rule.call = SV_BROKER_REMOVE_RULE;
     CHECK_EQ(0, broker_transact(fd, &rule));

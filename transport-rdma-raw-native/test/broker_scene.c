@@ -110,7 +110,7 @@ void scene_stop(struct scene *scene)
 void scene_settle(struct scene *scene)
 {
     scene_stop(scene);
-    while (server_clients(scene->server) > 0)
+    while (server_client_count(scene->server) > 0)
         server_run_once(scene->server);
 }
 
@@ -154,7 +154,7 @@ struct sv_broker_reply reply_of(int fd)
     struct sv_broker_reply reply;
     memset(&reply, 0, sizeof reply);
     ssize_t length = recv(fd, &reply, sizeof reply, 0);
-    CHECK_EQ(reply.version == SV_BROKER_VERSION ? sizeof reply : SV_BROKER_OLD_REPLY_BYTES, length);
+    CHECK_EQ(reply.version == SV_BROKER_VERSION ? sizeof reply : SV_BROKER_COMMON_REPLY_BYTES, length);
     CHECK(reply.error == 0 || (reply.text[0] != '\0' && memchr(reply.text, '\0', sizeof reply.text) != NULL));
     return reply;
 }

@@ -113,7 +113,7 @@ static void make_lingering(int ends[2])
 
 static void check_others_are_served(const struct scene *scene)
 {
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     for (int i = 0; i < 3; i++) {
         int other = scene_connect(scene);
         CHECK_EQ(ENOTCONN, broker_transact(other, &request));
@@ -138,7 +138,7 @@ static void test_a_descriptor_that_takes_long_to_close_delays_no_other_client(vo
         return;
     scene_open(&scene, policy);
     int fd = scene_connect(&scene);
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     make_lingering(ends);
     CHECK_EQ(0, send_passing(fd, &request, sizeof request, ends[0]));
     close(ends[0]);
@@ -154,7 +154,7 @@ static void test_a_descriptor_that_takes_long_to_close_delays_no_other_client(vo
 static bool is_served(const struct scene *scene)
 {
     enum { WAIT_MILLIS = 1000 };
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     struct sv_broker_reply reply;
     int fd = scene_connect(scene);
     struct pollfd told = {.fd = fd, .events = POLLIN};
@@ -174,7 +174,7 @@ static void test_descriptor_that_lingers_unread(void)
     if (!have_namespace())
         return;
     scene_open(&scene, policy);
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     make_lingering(ends);
     for (int i = 0; i < 2 * SERVER_MAX_CLIENTS_OF_USER; i++) {
         int fd = scene_connect(&scene);
@@ -235,7 +235,7 @@ static void test_a_locked_socket_delays_no_other_client(void)
     struct {
         struct sv_broker_request request;
         struct sock_filter code;
-    } message = {.request = request_of(SV_BROKER_FILTER), .code = BPF_STMT(BPF_RET | BPF_K, 0)};
+    } message = {.request = request_of(SV_BROKER_ATTACH_FILTER), .code = BPF_STMT(BPF_RET | BPF_K, 0)};
     struct scene scene;
     struct fault fault;
     struct uffd_msg event;
@@ -249,7 +249,7 @@ static void test_a_locked_socket_delays_no_other_client(void)
     CHECK_EQ(0, pthread_create(&thread, NULL, lock_socket, &locker));
     CHECK_EQ(sizeof event, read(fault.fd, &event, sizeof event));       /* the socket is locked now */
     int fd = scene_connect(&scene);
-    message.request.filter.instructions = 1;
+    message.request.filter.instruction_count = 1;
     CHECK_EQ(0, send_passing(fd, &message, sizeof message, ends[0]));
     wait_for_session_in(SYS_setsockopt, SYS_getsockname);     /* newer kernels lock it for the name too */
     check_others_are_served(&scene);
@@ -277,7 +277,7 @@ static void test_descriptors_are_refused(void)
 {
     struct scene scene;
     struct wire wire;
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     if (!have_namespace() || !kernel_can_refuse_descriptors())
         return;
     link_open(&wire, 1500, 1);

@@ -74,7 +74,7 @@ static void test_invalid_and_denied_requests_keep_the_connection(void)
     struct scene scene;
     scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
     int fd = scene_connect(&scene);
-    struct sv_broker_request request = request_of(SV_BROKER_CALLS);
+    struct sv_broker_request request = request_of(SV_BROKER_CALL_COUNT);
     CHECK_EQ(EPROTO, broker_transact(fd, &request));
     request = request_of(SV_BROKER_ADD_RULE);
     CHECK_EQ(ENOTCONN, broker_transact(fd, &request));
@@ -87,11 +87,11 @@ static void test_invalid_and_denied_requests_keep_the_connection(void)
     strcpy(request.open.netdev, "eth9");
     CHECK_EQ(EACCES, broker_transact(fd, &request));
     strcpy(request.open.netdev, "none0");
-    request.open.mode = SV_BROKER_NATIVE;
+    request.open.mode = SV_BROKER_MODE_NATIVE;
     CHECK_EQ(EACCES, broker_transact(fd, &request));
-    request.open.mode = SV_BROKER_ZERO_COPY;
+    request.open.mode = SV_BROKER_MODE_ZERO_COPY;
     CHECK_EQ(EACCES, broker_transact(fd, &request));
-    request.open.mode = SV_BROKER_MODES;
+    request.open.mode = SV_BROKER_MODE_COUNT;
     CHECK_EQ(EINVAL, broker_transact(fd, &request));
     request = request_of(SV_BROKER_SOLICIT);
     request.solicit.family = AF_INET;
@@ -112,7 +112,7 @@ static void test_a_client_without_a_request_is_disconnected(void)
     struct scene scene;
     scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
     int silent = scene_connect(&scene);
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     int busy = scene_connect(&scene);
     CHECK_EQ(ENOTCONN, broker_transact(busy, &request));               /* accepted after the other one */
     broker_clock_add(IDLE_MILLIS);
@@ -129,7 +129,7 @@ static void test_a_client_that_does_not_read_is_disconnected(void)
 {
     struct scene scene;
     scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     int deaf = scene_connect(&scene);
     while (send(deaf, &request, sizeof request, MSG_NOSIGNAL) > 0)
         continue;
@@ -146,7 +146,7 @@ static void test_a_client_that_does_not_read_is_disconnected(void)
 /* Returns a connection that is served. A place is free only when the previous client's process has ended. */
 static int connect_when_free(const struct scene *scene)
 {
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     struct sv_broker_reply reply;
     struct timespec since = now();
     for (;;) {
@@ -171,7 +171,7 @@ static void test_connections_per_user_are_limited(void)
     for (int i = 0; i < SOME_REFUSALS; i++)
         check_ended(scene_connect(&scene));
     close(fds[0]);
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     CHECK_EQ(ENOTCONN, broker_transact(fds[1], &request));
     fds[0] = connect_when_free(&scene);
     for (int i = 0; i < SERVER_MAX_CLIENTS_OF_USER; i++)
@@ -203,7 +203,7 @@ static void test_all_users_outside_the_policy_share_one_limit(void)
     int refused = scene_connect(&scene);
     become(0);
     check_ended(refused);
-    struct sv_broker_request request = request_of(SV_BROKER_MAC);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     int fd = scene_connect(&scene);
     CHECK_EQ(ENOTCONN, broker_transact(fd, &request));
     close(fd);
@@ -237,7 +237,7 @@ static void test_a_slow_request_delays_others_only_once(void)
         CHECK_EQ(0, broker_transact(fds[i], &request));
     }
     scene_stop(&scene);
-    request = request_of(SV_BROKER_MAC);
+    request = request_of(SV_BROKER_MAC_CHANGED);
     for (unsigned long goal = server_counters(scene.server)->requests + CLIENTS, round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < CLIENTS; i++)
             CHECK_EQ(sizeof request, send(fds[i], &request, sizeof request, MSG_NOSIGNAL));
@@ -266,7 +266,7 @@ static void test_next_hops_per_second_are_limited_across_a_users_connections(voi
     request.solicit.ifindex = 1;
     int first = scene_connect(&scene);
     int second = scene_connect(&scene);
-    for (int i = 0; i < SERVER_SOLICITATIONS; i++)
+    for (int i = 0; i < SERVER_MAX_SOLICITATIONS_PER_SECOND; i++)
         CHECK_EQ(EACCES, broker_transact(first, &request));            /* the policy does not grant lo */
     CHECK_EQ(EAGAIN, broker_transact(second, &request));
     close(first);
@@ -338,8 +338,8 @@ static int ask_for_filter(int fd, int socket, struct sock_filter code, uint32_t 
     struct {
         struct sv_broker_request request;
         struct sock_filter code;
-    } message = {.request = request_of(SV_BROKER_FILTER), .code = code};
-    message.request.filter.instructions = said;
+    } message = {.request = request_of(SV_BROKER_ATTACH_FILTER), .code = code};
+    message.request.filter.instruction_count = said;
     CHECK_EQ(0, send_passing(fd, &message, sizeof message, socket));
     return reply_of(fd).error;
 }

@@ -311,12 +311,12 @@ static void test_a_late_answer_is_ignored(void)
     kernel_begins(true);
     instance[0].gro_flush_timeout_nanos = 1000;
     instance[1].gro_flush_timeout_nanos = 2000;
-    CHECK_EQ(0, sv_netdev_open(&family));
+    CHECK_EQ(0, sv_netdev_family_open(&family));
     is_late = true;
-    CHECK_EQ(ETIMEDOUT, sv_netdev_napi(&family, FIRST_ID, &settings));
-    CHECK_EQ(0, sv_netdev_napi(&family, FIRST_ID + 1, &settings));
+    CHECK_EQ(ETIMEDOUT, sv_netdev_get_napi(&family, FIRST_ID, &settings));
+    CHECK_EQ(0, sv_netdev_get_napi(&family, FIRST_ID + 1, &settings));
     CHECK_EQ(2000, settings.gro_flush_timeout_nanos);
-    sv_netdev_close(&family);
+    sv_netdev_family_close(&family);
     kernel_ends();
 }
 

@@ -94,7 +94,7 @@ void build(struct built_frame *m, const struct shape *shape)
 
 void segment_all(struct segments *segments, const struct iovec *pieces, uint32_t count, const struct sv_gso_info *info)
 {
-    struct sv_gso gso;
+    struct sv_gso_segmenter gso;
     struct sv_gso_slot slot;
     struct sv_frame frame;
     segments->count = 0;

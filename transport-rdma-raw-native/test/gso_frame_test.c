@@ -124,7 +124,7 @@ static void flags_that_are_never_segmented_are_refused(void)
         struct shape shape = plain;
         shape.flags = flags[i];
         build(&built_frame, &shape);
-        CHECK_EQ(SV_GSO_FLAGS, verdict_with(true));
+        CHECK_EQ(SV_GSO_BAD_FLAGS, verdict_with(true));
     }
 }
 
@@ -260,7 +260,7 @@ static void the_head_contains_the_headers_of_tunnels(void)
                               {built_frame.bytes + built_frame.headers + 40, 0}};
     pieces[1].iov_len = built_frame.length - pieces[0].iov_len;
     const struct sv_gso_info info = {.mtu = MTU, .segment_bytes = DATAGRAM, .partial_checksum = true};
-    struct sv_gso gso;
+    struct sv_gso_segmenter gso;
     struct sv_gso_slot slot;
     struct sv_frame frame;
     CHECK_EQ(SV_GSO_GOOD, sv_gso_begin(&gso, pieces, 2, &info));

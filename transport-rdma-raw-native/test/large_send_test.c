@@ -245,7 +245,7 @@ static void refusals_are_answered(const char *kind)
     send_large(&s, PAYLOAD);
     CHECK_EQ(0, softverbs_query_counters(s.wire.world[0].context, &counters));
     CHECK_EQ(SEGMENTS, counters.sent.frames);
-    CHECK_EQ(SEGMENTS, counters.sent.wire_full);
+    CHECK_EQ(SEGMENTS, counters.sent.ring_full);
     CHECK_EQ(0, counters.sent.gso_frames);
     check_empty(s.wire.side[1].cq);
     sender_close(&s);

@@ -40,9 +40,9 @@ static int load(enum bpf_prog_type type, const char *name, int answer)
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.prog_type = type;
-    attr.insns = sv_bpf_address(code);
+    attr.insns = sv_ptr_to_u64(code);
     attr.insn_cnt = sizeof code / sizeof code[0];
-    attr.license = sv_bpf_address("Apache-2.0");
+    attr.license = sv_ptr_to_u64("Apache-2.0");
     snprintf(attr.prog_name, sizeof attr.prog_name, "%s", name);
     int program = sv_bpf(BPF_PROG_LOAD, &attr);
     CHECK(program >= 0);
@@ -157,7 +157,7 @@ static struct programs programs_of(const char *netdev)
 static void check_program(const struct programs *programs, int number, uint32_t place, const char *name)
 {
     CHECK(number < programs->count);
-    CHECK_EQ(place, programs->program[number].place);
+    CHECK_EQ(place, programs->program[number].attach_point);
     CHECK(programs->program[number].id != 0);
     CHECK_EQ(0, strcmp(name, programs->program[number].name));
 }

@@ -399,14 +399,14 @@ static void test_flood(void)
         inject(&r.wire, &packet);
     struct timespec start = now();
     struct softverbs_queue_counters counters = received(&r);
-    while (counters.gso_frames + counters.wire_full < PACKETS && !overdue(start)) {
+    while (counters.gso_frames + counters.ring_full < PACKETS && !overdue(start)) {
         struct ibv_wc wc;
         CHECK_EQ(0, ibv_poll_cq(r.wire.side[1].cq, 1, &wc));
         counters = received(&r);
     }
-    CHECK_EQ(PACKETS, counters.gso_frames + counters.wire_full);
+    CHECK_EQ(PACKETS, counters.gso_frames + counters.ring_full);
     CHECK(counters.gso_frames > 0);
-    CHECK(counters.wire_full > 0);
+    CHECK(counters.ring_full > 0);
     CHECK_EQ(counters.no_receive, counters.gso_segments);
     make(&packet, TCP, false, -1, 15 * 1000, 1000);
     pass(&r, &packet);
@@ -447,11 +447,11 @@ static void test_false_headers_cause_no_access_outside_of_the_frame(void)
         uint8_t *frame = malloc(length);        /* of exactly this length, for the address sanitizer */
         CHECK(frame != NULL);
         memcpy(frame, packet.frame, length);
-        enum sv_offload kind = sv_offload_of(&offload, frame, length);
-        if (kind == SV_OFFLOAD_NONE && (offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
-            sv_offload_fill_checksum(&offload, frame, length);
-        if (kind == SV_OFFLOAD_GSO) {
-            struct sv_gso gso;
+        enum sv_vnet_hdr_kind kind = sv_vnet_hdr_classify(&offload, frame, length);
+        if (kind == SV_VNET_HDR_NONE && (offload.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
+            sv_vnet_hdr_fill_checksum(&offload, frame, length);
+        if (kind == SV_VNET_HDR_GSO) {
+            struct sv_gso_segmenter gso;
             struct sv_gso_slot slot;
             struct sv_frame one;
             const struct iovec whole = {frame, length};

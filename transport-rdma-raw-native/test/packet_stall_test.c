@@ -136,7 +136,7 @@ static struct softverbs_queue_counters received(const struct taps *t)
 static void check_bad_frames(const struct softverbs_queue_counters *counters, unsigned bad)
 {
     if (counters->gso_malformed == 0)
-        CHECK_EQ(bad, counters->wire_full);
+        CHECK_EQ(bad, counters->ring_full);
     else
         CHECK_EQ(bad, counters->gso_malformed);
 }
@@ -157,12 +157,12 @@ static void a_stalled_ring_is_created_again(void)
         struct softverbs_queue_counters before = received(&t);
         check_bad_frames(&before, stall);
         pass_good(&t, AFTER);
-        CHECK_EQ(before.wire_full, received(&t).wire_full);
+        CHECK_EQ(before.ring_full, received(&t).ring_full);
     }
     struct softverbs_queue_counters counters = received(&t);
     check_bad_frames(&counters, STALLS);
     CHECK_EQ(t.taken, counters.frames);
-    CHECK(counters.frames + counters.wire_full + counters.gso_malformed <= t.sent);
+    CHECK(counters.frames + counters.ring_full + counters.gso_malformed <= t.sent);
     taps_close(&t);
 }
 
@@ -184,7 +184,7 @@ static void a_full_ring_has_not_stalled(void)
         CHECK_EQ(0, received(&t).gso_malformed);
     }
     pass_good(&t, AFTER);
-    CHECK(received(&t).wire_full > 0);
+    CHECK(received(&t).ring_full > 0);
     CHECK_EQ(0, received(&t).gso_malformed);
     taps_close(&t);
 }

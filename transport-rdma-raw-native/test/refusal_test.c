@@ -38,11 +38,11 @@ static void otherwise_the_kernel_is_the_reason(void)
 static void a_missing_cap_perfmon_is_recognized(void)
 {
     /* CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF; with CAP_PERFMON; with CAP_SYS_ADMIN. */
-    CHECK(sv_lacks_perfmon(0x8000003000, EACCES));
-    CHECK(sv_lacks_perfmon(0x8000003000, EFAULT));
-    CHECK(!sv_lacks_perfmon(0x8000003000, EPERM));
-    CHECK(!sv_lacks_perfmon(0xc000003000, EACCES));
-    CHECK(!sv_lacks_perfmon(0x8000203000, EACCES));
+    CHECK(sv_is_perfmon_refusal(0x8000003000, EACCES));
+    CHECK(sv_is_perfmon_refusal(0x8000003000, EFAULT));
+    CHECK(!sv_is_perfmon_refusal(0x8000003000, EPERM));
+    CHECK(!sv_is_perfmon_refusal(0xc000003000, EACCES));
+    CHECK(!sv_is_perfmon_refusal(0x8000203000, EACCES));
 }
 
 const struct test refusal_tests[] = {

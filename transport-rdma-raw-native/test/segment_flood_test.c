@@ -8,7 +8,7 @@
 enum { UNSOLICITED = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10 };
 enum { HANDSHAKE_SECONDS = 10 };      /* a peer that was sent a SYN counts as connecting for less than this */
 enum { LIMITED_SECONDS = 1, MAX_FLOODS = 40 };
-enum { REPEATED_SECONDS = 8 };        /* a later repetition does not count (SV_STEER_SYN_LAST_AGE) */
+enum { REPEATED_SECONDS = 8 };        /* a later repetition does not count (SV_STEER_SYN_MAX_AGE) */
 
 /* Forms of segments, each of which the XDP program reads in another way. */
 enum form { PLAIN, OPTIONS, TAGGED, IPV6, FORMS };
@@ -86,7 +86,7 @@ static struct softverbs_queue_counters settle(struct flooded *f)
     do {
         check_empty(f->wire.side[1].cq);
         received = received_by(&f->wire);
-        counted = received.copied + received.wire_full + received.syns_full + received.unsolicited_full;
+        counted = received.copied + received.ring_full + received.syn_ring_full + received.unsolicited_drops;
         CHECK(!overdue(start));
     } while (counted < f->sent);
     CHECK_EQ(f->sent, counted);
@@ -99,15 +99,15 @@ static uint64_t flood(struct flooded *f)
     if (f->floods++ > 0)
         wait_until(now(), LIMITED_SECONDS);      /* earlier drops may have extended the limit */
     uint64_t before = settle(f).copied;
-    uint64_t lost = received_by(&f->wire).wire_full;
+    uint64_t lost = received_by(&f->wire).ring_full;
     for (uint32_t i = 0; i < UNSOLICITED; i++)
         ask(f, (uint16_t)(10000 + i), ACK, i);
     /* Polls only after all frames have arrived. Otherwise the ring would have room for more of them. */
     struct timespec start = now();
-    while (received_by(&f->wire).wire_full < lost + UNSOLICITED - MAIN_RING)
+    while (received_by(&f->wire).ring_full < lost + UNSOLICITED - MAIN_RING)
         CHECK(!overdue(start));
     f->limited = now();
-    CHECK_EQ(lost + UNSOLICITED - MAIN_RING, settle(f).wire_full);
+    CHECK_EQ(lost + UNSOLICITED - MAIN_RING, settle(f).ring_full);
     return received_by(&f->wire).copied - before;
 }
 
@@ -144,10 +144,10 @@ static void flooded_close(struct flooded *f)
 /* Sends this number of segments. Returns how many were dropped. */
 static uint64_t dropped_from(struct flooded *f, unsigned count, uint16_t client_port, uint32_t first_sequence)
 {
-    uint64_t before = received_by(&f->wire).unsolicited_full;
+    uint64_t before = received_by(&f->wire).unsolicited_drops;
     for (uint32_t i = 0; i < count; i++)
         ask(f, client_port, ACK, first_sequence + i);
-    return settle(f).unsolicited_full - before;
+    return settle(f).unsolicited_drops - before;
 }
 
 /* The same with new segments, because repeated ones are admitted. */
@@ -255,10 +255,10 @@ static void segments_of_handshakes_pass_a_flood(const char *kind)
 
 static uint64_t dropped_acknowledging(struct flooded *f, uint16_t client_port, uint32_t acknowledgement)
 {
-    uint64_t before = received_by(&f->wire).unsolicited_full;
+    uint64_t before = received_by(&f->wire).unsolicited_drops;
     for (uint32_t i = 0; i < MANY; i++, f->sent++)
         send_built(&f->wire.side[0], f->form, client_port, FIN | ACK, ++f->sequence, acknowledgement, false);
-    return settle(f).unsolicited_full - before;
+    return settle(f).unsolicited_drops - before;
 }
 
 /* A server may be silent until the client closes. It has then sent only a SYN, which is acknowledged. */
@@ -307,7 +307,7 @@ static void a_full_ring_keeps_segments_of_connections(const char *kind)
             ask(&f, 5002, ACK, i);
         struct softverbs_queue_counters received = settle(&f);
         CHECK_EQ(2 * FEW, received.copied);
-        CHECK_EQ(MAIN_RING - 2 * FEW, received.unsolicited_full);
+        CHECK_EQ(MAIN_RING - 2 * FEW, received.unsolicited_drops);
         flooded_close(&f);
     }
 }
@@ -360,8 +360,8 @@ static void syns_of_all_forms_go_to_the_ring_for_syns(const char *kind)
         for (uint32_t i = 0; i < SYNS; i++)
             ask(&f, 5000, SYN, i);
         ask(&f, 5000, ACK, 0);
-        CHECK_EQ(SYNS - SYN_RING, received_by(&f.wire).syns_full);
-        CHECK_EQ(0, received_by(&f.wire).wire_full);
+        CHECK_EQ(SYNS - SYN_RING, received_by(&f.wire).syn_ring_full);
+        CHECK_EQ(0, received_by(&f.wire).ring_full);
         flooded_close(&f);
     }
 }

@@ -50,8 +50,8 @@ static void syns_leave_room_for_segments(const char *kind)
             return;
         flood_open(&wire, kind, &flow);
         send_segment(&wire.side[0], others[i], 77);
-        CHECK_EQ(SYNS - SYN_RING, received_by(&wire).syns_full);
-        CHECK_EQ(0, received_by(&wire).wire_full);
+        CHECK_EQ(SYNS - SYN_RING, received_by(&wire).syn_ring_full);
+        CHECK_EQ(0, received_by(&wire).ring_full);
         check_first(&wire, flow, others[i], 77);
     }
 }
@@ -64,13 +64,13 @@ static void a_repeated_syn_is_admitted(const char *kind)
     if (!have_namespace())
         return;
     flood_open(&wire, kind, &flow);
-    uint64_t lost = received_by(&wire).syns_full;
+    uint64_t lost = received_by(&wire).syn_ring_full;
     send_segment(&wire.side[0], 0x02, 77 << 16);
     send_segment(&wire.side[0], 0x02, 77 << 16);
-    CHECK_EQ(lost + 2, received_by(&wire).syns_full);
+    CHECK_EQ(lost + 2, received_by(&wire).syn_ring_full);
     wait_until(now(), 1);
     send_segment(&wire.side[0], 0x02, 77 << 16);
-    CHECK_EQ(lost + 2, received_by(&wire).syns_full);
+    CHECK_EQ(lost + 2, received_by(&wire).syn_ring_full);
     check_first(&wire, flow, 0x02, 77 << 16);
 }
 
@@ -109,7 +109,7 @@ static void a_flood_of_syns_is_limited_and_counted(const char *kind)
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
     for (received = received_by(&wire); received.copied < SYN_RING; received = received_by(&wire))
         check_empty(wire.side[1].cq);
-    uint64_t before = received.syns_full;
+    uint64_t before = received.syn_ring_full;
     CHECK_EQ(SYNS - SYN_RING, before);
     cpu_set_t cores = stay_on_core();
     struct timespec start = now();
@@ -118,14 +118,14 @@ static void a_flood_of_syns_is_limited_and_counted(const char *kind)
     while (admitted <= admitted_since(start) && admitted < SYN_RING / 2) {
         send_segment(&wire.side[0], 0x02, sent++);
         received = received_by(&wire);
-        if (received.syns_full > before)
+        if (received.syn_ring_full > before)
             break;
         admitted++;
     }
     CHECK(admitted <= admitted_since(start));
     CHECK_EQ(0, sched_setaffinity(0, sizeof cores, &cores));
     send_segment(&wire.side[0], 0x10, 0);
-    while (received.copied + received.syns_full < sent + 1) {
+    while (received.copied + received.syn_ring_full < sent + 1) {
         check_empty(wire.side[1].cq);
         received = received_by(&wire);
     }

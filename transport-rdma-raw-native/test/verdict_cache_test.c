@@ -32,9 +32,9 @@ static uint32_t verdict_of(int program, const uint8_t *frame, uint32_t length)
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.test.prog_fd = (uint32_t)program;
-    attr.test.data_in = sv_bpf_address(frame);
+    attr.test.data_in = sv_ptr_to_u64(frame);
     attr.test.data_size_in = length;
-    attr.test.data_out = sv_bpf_address(out);
+    attr.test.data_out = sv_ptr_to_u64(out);
     attr.test.data_size_out = sizeof out;
     attr.test.repeat = 1;
     CHECK_EQ(0, sv_bpf(BPF_PROG_TEST_RUN, &attr));
@@ -50,10 +50,10 @@ static int map_with_values_of(int program, uint32_t value_bytes)
     memset(&info, 0, sizeof info);
     memset(&attr, 0, sizeof attr);
     info.nr_map_ids = MAX_MAPS;
-    info.map_ids = sv_bpf_address(ids);
+    info.map_ids = sv_ptr_to_u64(ids);
     attr.info.bpf_fd = (uint32_t)program;
     attr.info.info_len = sizeof info;
-    attr.info.info = sv_bpf_address(&info);
+    attr.info.info = sv_ptr_to_u64(&info);
     CHECK_EQ(0, sv_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr));
     for (uint32_t i = 0; i < info.nr_map_ids; i++) {
         struct bpf_map_info map;
@@ -65,7 +65,7 @@ static int map_with_values_of(int program, uint32_t value_bytes)
         memset(&attr, 0, sizeof attr);
         attr.info.bpf_fd = (uint32_t)fd;
         attr.info.info_len = sizeof map;
-        attr.info.info = sv_bpf_address(&map);
+        attr.info.info = sv_ptr_to_u64(&map);
         CHECK_EQ(0, sv_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr));
         if (map.value_size == value_bytes && map.type == BPF_MAP_TYPE_PERCPU_ARRAY)
             return fd;
@@ -81,7 +81,7 @@ static unsigned cached(int program)
     unsigned count = 0;
     int map = map_with_values_of(program, sizeof(struct sv_steer_head));
     CHECK(map >= 0);
-    for (uint32_t i = 0; i < SV_STEER_RECENT; i++) {
+    for (uint32_t i = 0; i < SV_STEER_RECENT_ENTRIES; i++) {
         memset(heads, 0, sizeof heads);
         CHECK(sv_map_lookup(map, &i, heads));
         for (unsigned p = 0; p < MAX_PROCESSORS; p++)

@@ -37,7 +37,7 @@ static uint32_t instructions_followed(int program)
     memset(&attr, 0, sizeof attr);
     attr.info.bpf_fd = (uint32_t)program;
     attr.info.info_len = sizeof info;
-    attr.info.info = sv_bpf_address(&info);
+    attr.info.info = sv_ptr_to_u64(&info);
     return sv_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0 ? info.verified_insns : UINT32_MAX;
 }
 

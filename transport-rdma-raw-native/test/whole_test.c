@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TCP frames beyond the MTU that are received whole: softverbs_receive_whole(). */
+/* TCP frames beyond the MTU that are received whole: softverbs_set_qp_gso_wq(). */
 #include "wire_fixture.h"
 
 #include <unistd.h>
@@ -118,14 +118,14 @@ static void receiver_open(struct receiver *r, const char *kind)
     r->mr = ibv_reg_mr(r->side->world->pd, r->memory, LARGE_RECEIVES * LARGE_BYTES, IBV_ACCESS_LOCAL_WRITE);
     CHECK(r->mr != NULL);
     r->large = make_large(r->side, r->side->cq);
-    CHECK_EQ(0, softverbs_receive_whole(r->side->qp, r->large));
-    open_flows(r, SOFTVERBS_FLOW_WHOLE);
+    CHECK_EQ(0, softverbs_set_qp_gso_wq(r->side->qp, r->large));
+    open_flows(r, SOFTVERBS_FLOW_ACCEPTS_GSO);
 }
 
 static void receiver_close(struct receiver *r)
 {
     close_flows(r);
-    CHECK_EQ(0, softverbs_receive_whole(r->side->qp, NULL));
+    CHECK_EQ(0, softverbs_set_qp_gso_wq(r->side->qp, NULL));
     CHECK_EQ(0, ibv_destroy_wq(r->large));
     CHECK_EQ(0, ibv_dereg_mr(r->mr));
     free(r->memory);
@@ -190,7 +190,7 @@ static void tcp_beyond_the_mtu_arrives_unchanged_as_one_receive(const char *kind
     struct receiver r;
     uint32_t most = 0;
     receiver_open(&r, kind);
-    CHECK_EQ(0, softverbs_get_whole_bytes(r.side->world->context, &most));
+    CHECK_EQ(0, softverbs_get_max_gso_bytes(r.side->world->context, &most));
     CHECK(most >= 65535 + 14 + 4 && most <= LARGE_BYTES);
     for (unsigned v6 = 0; v6 < 2; v6++) {
         post_large(&r, 0, LARGE_BYTES, r.mr->lkey);
@@ -283,7 +283,7 @@ static void they_are_segmented_for_a_receiver_that_is_not_ready(const char *kind
     CHECK(inject(&r.wire, &packet));
     check_segmented(&r, &packet);
     close_flows(&r);
-    open_flows(&r, SOFTVERBS_FLOW_WHOLE);
+    open_flows(&r, SOFTVERBS_FLOW_ACCEPTS_GSO);
     /* The receive is too short. */
     CHECK_EQ(0, ibv_modify_wq(r.large, &reset));
     CHECK_EQ(0, ibv_modify_wq(r.large, &ready));
@@ -350,15 +350,15 @@ static void injected_faults_concern_one_receive(const char *kind)
     for (unsigned i = 0; i < LARGE_RECEIVES; i++)
         post_large(&r, i, packet.length, r.mr->lkey);
     post_slots(&r, 15);
-    CHECK_EQ(ENODEV, softverbs_fail_next_whole("soft:packet:none", IBV_WC_FATAL_ERR));
-    CHECK_EQ(EINVAL, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_SUCCESS));
-    CHECK_EQ(0, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_FATAL_ERR));
+    CHECK_EQ(ENODEV, softverbs_fail_next_gso_frame("soft:packet:none", IBV_WC_FATAL_ERR));
+    CHECK_EQ(EINVAL, softverbs_fail_next_gso_frame(r.side->world->context->device->name, IBV_WC_SUCCESS));
+    CHECK_EQ(0, softverbs_fail_next_gso_frame(r.side->world->context->device->name, IBV_WC_FATAL_ERR));
     CHECK(inject(&r.wire, &packet));
     expect_failed(&r, LARGE_ID, IBV_WC_FATAL_ERR);
     check_segmented(&r, &packet);
     CHECK(inject(&r.wire, &packet));
     check_whole(&r, &packet, 1);
-    CHECK_EQ(0, softverbs_fail_next_whole(r.side->world->context->device->name, IBV_WC_LOC_QP_OP_ERR));
+    CHECK_EQ(0, softverbs_fail_next_gso_frame(r.side->world->context->device->name, IBV_WC_LOC_QP_OP_ERR));
     CHECK_EQ(0, to_state(r.side->qp, IBV_QPS_RESET));
     to_ready(r.side->qp);
     post_slots(&r, 15);
@@ -387,14 +387,14 @@ static void test_a_queue_in_use_cannot_be_destroyed(void)
     struct ibv_cq *cq = ibv_create_cq(r.side->world->context, 16, NULL, NULL, 0);
     struct ibv_wq *other = make_large(r.side, cq);
     struct ibv_wq *shared = make_large(r.side, r.side->cq);
-    CHECK_EQ(EINVAL, softverbs_receive_whole(r.side->qp, other));
-    CHECK_EQ(EINVAL, softverbs_receive_whole_wq(r.large, r.large));
+    CHECK_EQ(EINVAL, softverbs_set_qp_gso_wq(r.side->qp, other));
+    CHECK_EQ(EINVAL, softverbs_set_wq_gso_wq(r.large, r.large));
     CHECK_EQ(EBUSY, ibv_destroy_wq(r.large));
-    CHECK_EQ(0, softverbs_receive_whole_wq(shared, r.large));
-    CHECK_EQ(0, softverbs_receive_whole(r.side->qp, NULL));
+    CHECK_EQ(0, softverbs_set_wq_gso_wq(shared, r.large));
+    CHECK_EQ(0, softverbs_set_qp_gso_wq(r.side->qp, NULL));
     CHECK_EQ(EBUSY, ibv_destroy_wq(r.large));
     CHECK_EQ(0, ibv_destroy_wq(shared));
-    CHECK_EQ(0, softverbs_receive_whole(r.side->qp, r.large));
+    CHECK_EQ(0, softverbs_set_qp_gso_wq(r.side->qp, r.large));
     CHECK_EQ(0, ibv_destroy_wq(other));
     CHECK_EQ(0, ibv_destroy_cq(cq));
     receiver_close(&r);
@@ -406,7 +406,7 @@ static void test_a_device_in_memory_delivers_none(void)
     struct world world;
     uint32_t most = 1;
     world_open(&world);
-    CHECK_EQ(0, softverbs_get_whole_bytes(world.context, &most));
+    CHECK_EQ(0, softverbs_get_max_gso_bytes(world.context, &most));
     CHECK_EQ(0, most);
     world_close(&world);
 }

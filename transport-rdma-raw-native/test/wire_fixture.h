@@ -27,7 +27,7 @@ extern _Thread_local void (*instead_of_pauses)(void);
 bool have_namespace(void);
 /* Returns true from Linux 6.6 on, where AF_XDP accepts frames in several chunks and links hold tc programs. */
 bool is_linux_6_6(void);
-/* Returns true if the verifier accepts the programs without CAP_PERFMON: see sv_explain_verifier(). */
+/* Returns true if the verifier accepts the programs without CAP_PERFMON: see sv_explain_missing_perfmon(). */
 bool is_linux_6_17(void);
 /* Runs the test with "packet", with "xdp" in generic mode, and with "xdp" in mode tap. */
 void for_each_kind(void (*test)(const char *kind));

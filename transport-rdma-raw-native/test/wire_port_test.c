@@ -143,7 +143,7 @@ static void frames_above_the_mtu(const char *kind, unsigned mtu)
     CHECK_EQ(length, wc.byte_len);
     struct softverbs_counters counters = counters_of(&wire, 1);
     CHECK_EQ(1, counters.received.frames);
-    CHECK_EQ(3, counters.received.length_errors + counters.received.gso_flags + counters.received.wire_full);
+    CHECK_EQ(3, counters.received.length_errors + counters.received.gso_flags + counters.received.ring_full);
     CHECK_EQ(IBV_QPS_RTS, state_of(wire.side[1].qp));
     CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);

@@ -75,7 +75,7 @@ static int fake_receiver_init(struct sv_receiver *receiver, void (*count_drops)(
 #define recvfrom(...) fake_recvfrom()
 #define sendto(...) fake_sendto()
 #define mmap(ADDRESS, BYTES, PROTECTION, FLAGS, FD, START) fake_mmap(BYTES, FD, START)
-#define sv_xdp_set_ring(...) 0
+#define sv_xdp_set_ring_size(...) 0
 #define sv_xdp_raise_limits(...) ((void)0)
 #define sv_receiver_init fake_receiver_init
 #define sv_receiver_close(...) ((void)0)
@@ -94,7 +94,7 @@ static void queue_open(struct sv_xdp_queue *queue, bool zero_copy)
     counted.rx_fill_ring_empty_descs = 7;
     wakes = 0;
     queue->main.receiver.count_drops(&queue->main.receiver);
-    CHECK_EQ(5, queue->main.receiver.counters.wire_full);
+    CHECK_EQ(5, queue->main.receiver.counters.ring_full);
 }
 
 /* A zero-copy driver drops frames for which it finds no chunk, and the kernel counts only the times. */
@@ -102,13 +102,13 @@ static void an_empty_fill_ring_is_counted_in_zero_copy(void)
 {
     struct sv_xdp_queue queue;
     queue_open(&queue, true);
-    CHECK_EQ(7, queue.main.receiver.counters.driver_full);
+    CHECK_EQ(7, queue.main.receiver.counters.driver_no_buffer);
     CHECK_EQ(1, wakes);
     CHECK(queue.main.receiver.may_stall);       /* so the receive thread repeats this */
     counted.rx_fill_ring_empty_descs = 9;
     queue.main.receiver.count_drops(&queue.main.receiver);
-    CHECK_EQ(9, queue.main.receiver.counters.driver_full);
-    CHECK_EQ(5, queue.main.receiver.counters.wire_full);
+    CHECK_EQ(9, queue.main.receiver.counters.driver_no_buffer);
+    CHECK_EQ(5, queue.main.receiver.counters.ring_full);
     tested_queue_close(&queue);
 }
 
@@ -117,7 +117,7 @@ static void an_empty_fill_ring_is_not_counted_twice_in_copy_mode(void)
 {
     struct sv_xdp_queue queue;
     queue_open(&queue, false);
-    CHECK_EQ(0, queue.main.receiver.counters.driver_full);
+    CHECK_EQ(0, queue.main.receiver.counters.driver_no_buffer);
     CHECK_EQ(0, wakes);
     tested_queue_close(&queue);
 }

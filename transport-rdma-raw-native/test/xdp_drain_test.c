@@ -98,7 +98,7 @@ static void only_waiting_frames_are_sorted(void)
     k.all_are_unsolicited = true;
     arrive_many(&k.main, ENTRIES);
     drain_all();
-    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_full);
+    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_drops);
     arrive_many(&k.main, 1);
     drain_all();
     /* Two thousand million frames later. */
@@ -109,7 +109,7 @@ static void only_waiting_frames_are_sorted(void)
     arrive_many(&k.main, 1);
     drain_all();
     CHECK_EQ(3, k.dispatched);
-    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_full);
+    CHECK_EQ(ENTRIES, k.queue.main.receiver.counters.unsolicited_drops);
 }
 
 /* The room behind the headroom in whole KiB, which is the unit of igb, igc and ixgbe. */
@@ -128,7 +128,7 @@ static void chain_in_two_parts(void)
 {
     static uint8_t frame[32768];
     uint32_t length = build_gso_frame(frame, 0x18, GSO_PAYLOAD);
-    k.queue.gso_frames = true;
+    k.queue.receives_gso = true;
     for (unsigned first = 0; first <= GSO_PARTS; first++) {
         uint32_t before = arrive(&k.main, 1, FRAME);
         CHECK_EQ(GSO_PARTS, put_gso_frame(frame, length));
@@ -153,7 +153,7 @@ static void an_incomplete_chain_is_waited_for(void)
 static void endless_chain(void)
 {
     static const uint8_t one[1];
-    k.queue.gso_frames = true;
+    k.queue.receives_gso = true;
     for (unsigned i = 0; i < 3 * ENTRIES; i++) {
         check_returned_chunks();
         put_part(&k.main, 0, one, 1, true);
@@ -178,7 +178,7 @@ static void a_chain_without_end_is_skipped(void)
 static void too_many_chunks(void)
 {
     static const uint8_t part[PART];
-    k.queue.gso_frames = true;
+    k.queue.receives_gso = true;
     for (unsigned i = 0; i < ENTRIES + 2; i++) {
         check_returned_chunks();
         put_part(&k.main, 0, part, PART, i <= ENTRIES);
@@ -203,7 +203,7 @@ static void few_long_frames(void)
 {
     static uint8_t frame[32768];
     const unsigned gso_frames = ENTRIES / GSO_PARTS;
-    k.queue.gso_frames = true;
+    k.queue.receives_gso = true;
     for (unsigned i = 0; i < gso_frames; i++)
         publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
     drain_all();
@@ -225,7 +225,7 @@ static void refuse(uint8_t flags, const uint64_t *counter, bool gso_frames)
 {
     static uint8_t frame[32768];
     uint64_t before = *counter;
-    k.queue.gso_frames = gso_frames;
+    k.queue.receives_gso = gso_frames;
     publish(put_gso_frame(frame, build_gso_frame(frame, flags, GSO_PAYLOAD)));
     drain_all();
     CHECK_EQ(before + 1, *counter);
@@ -249,7 +249,7 @@ static void a_gso_frame_counts_as_its_frames(void)
 {
     static uint8_t frame[32768];
     kernel_open(0);
-    k.queue.gso_frames = true;
+    k.queue.receives_gso = true;
     for (unsigned i = 0; i < ENTRIES / GSO_PARTS; i++)
         publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
     const unsigned each = (GSO_PAYLOAD + MTU - 41) / (MTU - 40);
@@ -265,7 +265,7 @@ static void a_gso_frame_may_stay_whole(void)
 {
     static uint8_t frame[32768];
     kernel_open(0);
-    k.queue.gso_frames = true;
+    k.queue.receives_gso = true;
     k.gso_to_take = 1;
     for (unsigned i = 0; i < 2; i++)
         publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
@@ -277,11 +277,11 @@ static void a_gso_frame_may_stay_whole(void)
     CHECK_EQ(1, k.seen[before]);
     check_gso_frames_seen(1);
     k.gso_to_take = UINT32_MAX;
-    for (unsigned i = 0; i < SV_BURST / SV_GSO_COST + 1; i++)
+    for (unsigned i = 0; i < SV_BURST / SV_GSO_COST_FRAMES + 1; i++)
         publish(put_gso_frame(frame, build_gso_frame(frame, 0x10, GSO_PAYLOAD)));
-    CHECK_EQ(SV_BURST / SV_GSO_COST * GSO_PARTS, drain_at_most(SV_BURST));
+    CHECK_EQ(SV_BURST / SV_GSO_COST_FRAMES * GSO_PARTS, drain_at_most(SV_BURST));
     drain_all();
-    CHECK_EQ(SV_BURST / SV_GSO_COST + 2, k.delivered_gso);
+    CHECK_EQ(SV_BURST / SV_GSO_COST_FRAMES + 2, k.delivered_gso);
     check_all_seen_once();
 }
 
@@ -292,7 +292,7 @@ static void partial_checksums_are_completed_where_expected(void)
     struct sv_frame received = {.length = build_gso_frame(frame, 0x10, 10), .layout = {4, 14, 6, 34}};
     kernel_open(0);
     for (int partial = 0; partial < 2; partial++) {
-        k.queue.partial_checksums = partial;
+        k.queue.expects_partial_checksums = partial;
         memcpy(frame, &k.next_number, sizeof k.next_number);      /* read by fake_dispatch() */
         check_returned_chunks();
         put_part(&k.main, 0, frame, received.length, false);

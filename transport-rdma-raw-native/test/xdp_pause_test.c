@@ -104,7 +104,7 @@ static void be_stopped(struct wire *wire, int ready, int sent)
         CHECK_EQ(0, post_recv_slot(&side, 0, SLOT_BYTES));
         (void)ibv_poll_cq(side.cq, 1, &wc);
         CHECK_EQ(0, softverbs_query_counters(world->context, &counters));
-        seen = counters.received.copied + counters.received.wire_full;
+        seen = counters.received.copied + counters.received.ring_full;
     }
     CHECK_EQ(TO_STOPPED, seen);
     CHECK_EQ(0, ibv_destroy_flow(flow));

@@ -26,7 +26,7 @@ static void fake_unlock(struct sv_spin *lock);
 #define sv_xdp_queue_drain tested_drain
 #define sv_xdp_queue_send tested_send
 #define sv_xdp_queue_busy_poll tested_busy_poll
-#define sv_xdp_queue_finish_sending tested_finish_sending
+#define sv_xdp_queue_retry_sending tested_finish_sending
 #define sv_receiver_trylock fake_try
 #define sv_receiver_dispatch fake_dispatch
 #define sv_receiver_deliver_gso fake_deliver_gso
@@ -189,7 +189,7 @@ void kernel_open(uint32_t start)
     queue->tx = library_side(&k.tx, k.tx.descriptors, ENTRIES, start);
     queue->completion = library_side(&k.completion, k.completion.addresses, ENTRIES, start);
     queue->main.entries = queue->syn.entries = ENTRIES;
-    queue->filtered_until = start;
+    queue->filtered_until_position = start;
     queue->chunk_bytes = queue->stride_bytes = CHUNK;
     queue->chunk_mask = ~(uint64_t)(CHUNK - 1);
     queue->umem = umem;

@@ -306,7 +306,7 @@ static void frames_leave_by_the_send_queues_that_exist(const char *kind)
         send_from_all(&wire);
         struct softverbs_queue_counters sent = counters_of(&wire, 0).sent;
         CHECK_EQ(SENDERS * PER_SENDER, sent.frames);
-        CHECK_EQ(0, sent.wire_full + sent.unserved);
+        CHECK_EQ(0, sent.ring_full + sent.unserved);
         wire_close(&wire);
     }
 }
@@ -316,7 +316,7 @@ static void pretend_four_send_queues(struct wire *wire)
 {
     const struct sv_device *device = (const struct sv_device *)(const void *)wire->world[0].context->device;
     struct xdp_port *port = device->port;
-    CHECK_EQ(1, atomic_exchange(&port->send_queues, 4));
+    CHECK_EQ(1, atomic_exchange(&port->send_queue_count, 4));
     for (uint32_t i = 0; i < 4; i++)
         atomic_store(&port->queue[i]->can_send, true);
 }
@@ -332,7 +332,7 @@ static void a_send_queue_that_disappears_is_counted(const char *kind)
     struct softverbs_queue_counters sent = counters_of(&wire, 0).sent;
     CHECK(sent.unserved >= 1 && sent.unserved <= 3);
     CHECK_EQ(SENDERS * PER_SENDER, sent.frames + sent.unserved);
-    CHECK_EQ(0, sent.wire_full);
+    CHECK_EQ(0, sent.ring_full);
     wire_close(&wire);
 }
 

@@ -289,7 +289,7 @@ static void each_frame_comes_once_and_whole(const char *kind)
     for (int i = 0; i < KINDS; i++)
         check_seen_once(&pollers[i], senders[i].sent);
     CHECK_EQ(0, softverbs_query_counters(wire.world[1].context, &counters));
-    CHECK_EQ(0, counters.received.syns_full + counters.received.wire_full + counters.received.no_receive);
+    CHECK_EQ(0, counters.received.syn_ring_full + counters.received.ring_full + counters.received.no_receive);
     CHECK_EQ(senders[0].sent + senders[1].sent, counters.received.copied);
     if (getenv("SOFTVERBS_TEST_FRAMES") != NULL)
         printf("mode %s: %u SYNs and %u datagrams, none torn, twice or lost\n",
@@ -371,7 +371,7 @@ static void frames_of_several_senders_all_leave(const char *kind)
         sent += senders[i].sent;
         sender_close(&senders[i]);
     }
-    CHECK_EQ(0, counters.sent.wire_full);
+    CHECK_EQ(0, counters.sent.ring_full);
     CHECK_EQ(sent, counters.sent.frames);
     wire_close(&wire);
 }

@@ -117,7 +117,7 @@ final class ScriptHost implements TcpEvents {
             TcpConfig.Builder config = TcpConfig.builder()
                     .ecn(ecn(number("tcp_ecn", 2))).timestamps(number("tcp_timestamps", 1) != 0)
                     .sack(number("tcp_sack", 1) != 0).windowScaling(number("tcp_window_scaling", 1) != 0)
-                    .receiveBufferBytes(Integer.parseInt(receive[1])).maxReceiveBufferBytes(Integer.parseInt(receive[2]))
+                    .initialReceiveBufferBytes(Integer.parseInt(receive[1])).maxReceiveBufferBytes(Integer.parseInt(receive[2]))
                     .synRetries(number("tcp_syn_retries", 6)).synAckRetries(number("tcp_synack_retries", 5))
                     .challengeAckIntervalNanos(number("tcp_invalid_ratelimit", 500) * 1_000_000L)
                     .noDelay(false).pacing(false)
@@ -300,10 +300,10 @@ final class ScriptHost implements TcpEvents {
         s.listener = engine(s.receiveBufferBytes).listen(any ? 0 : s.localHigh, any ? 0 : s.localLow, s.localPort, backlog + 1, s);
         boolean always = (number("tcp_fastopen", 1) & 0x400) != 0;
         if (s.fastOpenBacklog > 0 || always) {
-            s.listener.fastOpen(Math.max(1, s.fastOpenBacklog));
+            s.listener.maxFastOpens(Math.max(1, s.fastOpenBacklog));
         }
         if (s.maxSegment > 0) {
-            s.listener.maxSegment(s.maxSegment);
+            s.listener.maxSegmentBytes(s.maxSegment);
         }
         return Answer.of(0);
     }
@@ -336,7 +336,7 @@ final class ScriptHost implements TcpEvents {
             return Answer.error(Answer.EALREADY);
         }
         open(s, address, port);
-        if (s.fastOpenConnect && s.connection.fastOpen()) {
+        if (s.fastOpenConnect && s.connection.enableFastOpen()) {
             s.fastOpenPending = true;
             return Answer.of(0);
         }
@@ -395,7 +395,7 @@ final class ScriptHost implements TcpEvents {
     private Answer write(ScriptSocket s, int bytes, int flags, byte[] address, int port) {
         if ((flags & MSG_FASTOPEN) != 0 && s.connection == null && address.length > 0) {
             open(s, address, port);
-            boolean early = s.connection.fastOpen();
+            boolean early = s.connection.enableFastOpen();
             if (early) {
                 s.connection.send(Unpooled.buffer(Math.max(1, bytes)).writeZero(bytes));
                 s.fastOpenPending = true;
@@ -613,7 +613,7 @@ final class ScriptHost implements TcpEvents {
             connection.reportRead(length);
             return;
         }
-        connection.unreadPieceMerged();
+        connection.reportPieceMerged();
         s.unread += length;
     }
 

@@ -76,7 +76,7 @@ final class SocketOptions {
             case 8 -> {
                 // Linux doubles the value and offers half of it.
                 s.receiveBufferBytes = Math.max(2048, value);
-                s.set(c -> c.receiveBuffer(Math.max(2048, value)));
+                s.set(c -> c.receiveBufferBytes(Math.max(2048, value)));
             }
             case 9 -> s.set(c -> c.keepAlive(value != 0));
             case 13 -> s.resetOnClose = value != 0 && bytes.getInt(4) == 0;
@@ -94,9 +94,9 @@ final class SocketOptions {
             case 2 -> {
                 s.maxSegment = value;
                 if (s.listener != null) {
-                    s.listener.maxSegment(value);
+                    s.listener.maxSegmentBytes(value);
                 }
-                s.set(c -> c.maxSegment(value));
+                s.set(c -> c.maxSegmentBytes(value));
             }
             case 3 -> s.set(c -> c.cork(value != 0));
             case 4 -> s.set(c -> c.keepAliveIdleMillis(value * 1000));
@@ -109,7 +109,7 @@ final class SocketOptions {
             case 23 -> s.fastOpenBacklog = value;
             case 25 -> {
                 s.notSentLowWater = Math.max(0, value);
-                s.set(c -> c.notSentLowWater(Math.max(0, value)));
+                s.set(c -> c.notSentLowWaterBytes(Math.max(0, value)));
             }
             case 30 -> s.fastOpenConnect = value != 0;
             default -> {

@@ -100,7 +100,7 @@ static size_t make_request(uint8_t *bytes)
     size_t length = sizeof *request;
     memset(bytes, 0, sizeof *request);
     request->version = SV_BROKER_VERSION;
-    request->call = draw(OPEN_EACH) == 0 ? SV_BROKER_OPEN : SV_BROKER_ADD_RULE + draw(SV_BROKER_CALLS);
+    request->call = draw(OPEN_EACH) == 0 ? SV_BROKER_OPEN : SV_BROKER_ADD_RULE + draw(SV_BROKER_CALL_COUNT);
     if (request->call == SV_BROKER_OPEN) {
         strcpy(request->open.netdev, "fuzz0");
         request->open.mode = draw(3);
@@ -111,12 +111,12 @@ static size_t make_request(uint8_t *bytes)
         request->rule.mask.outer.dst_port = 0xffff;
         request->rule.value.outer.dst_port = htons((uint16_t)(2000 + draw(4)));
         request->rule.mask.outer.layers = request->rule.value.outer.layers = draw(2) ? SV_LAYER_UDP : SV_LAYER_TCP;
-    } else if (request->call == SV_BROKER_FILTER) {
+    } else if (request->call == SV_BROKER_ATTACH_FILTER) {
         struct sock_filter *code = (struct sock_filter *)(bytes + sizeof *request);
-        request->filter.instructions = 1 + draw(8);
-        for (uint32_t i = 0; i < request->filter.instructions; i++)
+        request->filter.instruction_count = 1 + draw(8);
+        for (uint32_t i = 0; i < request->filter.instruction_count; i++)
             code[i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, draw(2) ? 0 : UINT32_MAX);
-        length += request->filter.instructions * sizeof *code;
+        length += request->filter.instruction_count * sizeof *code;
     } else if (request->call == SV_BROKER_SOLICIT) {
         request->solicit.ifindex = draw(4);
         request->solicit.family = draw(2) ? AF_INET : AF_INET6;
@@ -129,7 +129,7 @@ static size_t make_request(uint8_t *bytes)
 
 static bool message_is_filter(const uint8_t *bytes)
 {
-    return ((const struct sv_broker_request *)(const void *)bytes)->call == SV_BROKER_FILTER;
+    return ((const struct sv_broker_request *)(const void *)bytes)->call == SV_BROKER_ATTACH_FILTER;
 }
 
 /* Returns the number of bytes sent, or a negative errno. */
@@ -190,10 +190,10 @@ static unsigned read_replies(struct scene *scene, unsigned which)
         }
         scene->is_ending[which] = strstr(reply.text, "not a valid request of version") != NULL ||
                                   reply.version != SV_BROKER_VERSION;
-        MUST(got == sizeof reply || (got == SV_BROKER_OLD_REPLY_BYTES && reply.error != 0));
+        MUST(got == sizeof reply || (got == SV_BROKER_COMMON_REPLY_BYTES && reply.error != 0));
         MUST((reply.version == SV_BROKER_VERSION) == (got == sizeof reply) && !(message.msg_flags & MSG_CTRUNC));
         MUST(memchr(reply.text, '\0', sizeof reply.text) != NULL && (reply.error != 0) == (reply.text[0] != '\0'));
-        MUST(reply.error != 0 || message.msg_controllen == 0 || reply.layout.queues > 0);
+        MUST(reply.error != 0 || message.msg_controllen == 0 || reply.layout.queue_count > 0);
         scene->opened += message.msg_controllen > 0;
         scene->agreed += reply.error == 0;
         close_received(&message);
@@ -204,10 +204,10 @@ static unsigned read_replies(struct scene *scene, unsigned which)
 static void turn_until_readable(const struct scene *scene, int fd)
 {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
-    server_wake_on(scene->server, fd);
+    server_set_wake_fd(scene->server, fd);
     while (poll(&wanted, 1, 0) != 1)
         MUST(server_run_once(scene->server));
-    server_wake_on(scene->server, -1);
+    server_set_wake_fd(scene->server, -1);
 }
 
 static void step(struct scene *scene)
@@ -244,10 +244,10 @@ static void check_line(const struct policy_line *line)
 {
     size_t length = strnlen(line->netdev, sizeof line->netdev);
     MUST(length > 0 && length < sizeof line->netdev && strpbrk(line->netdev, " \t\n\r/:*") == NULL);
-    MUST(line->modes != 0 && line->modes < 1u << SV_BROKER_MODES);
-    MUST(line->devices > 0 && line->devices <= POLICY_MAX_DEVICES && line->ranges <= POLICY_MAX_RANGES);
-    MUST(line->any_port == (line->ranges == 0));
-    for (uint32_t i = 0; i < line->ranges; i++) {
+    MUST(line->modes != 0 && line->modes < 1u << SV_BROKER_MODE_COUNT);
+    MUST(line->devices > 0 && line->devices <= POLICY_MAX_DEVICES && line->range_count <= POLICY_MAX_RANGES);
+    MUST(line->any_port == (line->range_count == 0));
+    for (uint32_t i = 0; i < line->range_count; i++) {
         const struct policy_range *range = &line->range[i];
         MUST(range->protocol == IPPROTO_TCP || range->protocol == IPPROTO_UDP);
         MUST(range->first > 0 && range->first <= range->last);
@@ -281,9 +281,9 @@ static void parse_one(void)
     memcpy(exact, text, length);
     bool good = policy_parse(&policy, exact, length, lookup, error_text, sizeof error_text);
     free(exact);
-    for (uint32_t i = 0; good && i < policy.lines; i++)
+    for (uint32_t i = 0; good && i < policy.line_count; i++)
         check_line(&policy.line[i]);
-    MUST(good || (policy.lines == 0 && strncmp(error_text, "line ", 5) == 0 &&
+    MUST(good || (policy.line_count == 0 && strncmp(error_text, "line ", 5) == 0 &&
                   memchr(error_text, '\0', sizeof error_text) != NULL));
 }
 
@@ -336,9 +336,9 @@ static void run_round(struct scene *scene)
     for (int i = 0; i < CLIENTS; i++)
         if (scene->client[i] >= 0)
             end_client(scene, (unsigned)i);
-    while (server_clients(scene->server) > 0)
+    while (server_client_count(scene->server) > 0)
         MUST(server_run_once(scene->server));
-    MUST(server_devices(scene->server) == 0);
+    MUST(server_device_count(scene->server) == 0);
     server_destroy(scene->server);
     MUST(descriptors() == before);
 }

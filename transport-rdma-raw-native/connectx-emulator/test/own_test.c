@@ -34,7 +34,7 @@ static uint64_t blocked(void)
 {
     struct cxemu_counters counters;
     CHECK_EQ(0, emulator.query_counters("mlx5_0", &counters));
-    return counters.own_blocked;
+    return counters.self_loopback_blocked;
 }
 
 /* Returns true if the queue pair receives a frame that the port sends to this address, for which it has a rule. */

@@ -58,9 +58,9 @@ struct softverbs_interface {
     uint32_t zero_copy_segments;    /* maximum number of chunks per frame in zero copy; 0: not reported */
     uint32_t receive_queues;    /* 0: not reported by the kernel (before Linux 6.8) */
     uint32_t queues_with_napi;  /* receive queues for which the driver reports a NAPI instance */
-    uint32_t left_deferring;    /* NAPI instances that a killed process has left with deferred interrupts */
-    uint32_t told;              /* 0: the kernel reports only the driver (before Linux 6.3) */
-    uint32_t napi_by_frame; /* 1: in a driver mode a socket learns its NAPI instance from a frame (before Linux 6.13) */
+    uint32_t napi_left_deferring;    /* NAPI instances that a killed process has left with deferred interrupts */
+    uint32_t features_reported;              /* 0: the kernel reports only the driver (before Linux 6.3) */
+    uint32_t napi_from_first_frame; /* 1: in a driver mode a socket learns its NAPI instance from a frame (before Linux 6.13) */
 };
 
 /*
@@ -72,7 +72,7 @@ int softverbs_query_interface(const char *netdev, struct softverbs_interface *in
 /* An eBPF program on a network interface that belongs to other software or to another process of this library. */
 struct softverbs_program {
     uint32_t id;
-    uint32_t place;             /* SOFTVERBS_PROGRAM_XDP_GENERIC, _XDP_DRIVER or _TC */
+    uint32_t attach_point;             /* SOFTVERBS_PROGRAM_XDP_GENERIC, _XDP_DRIVER or _TC */
     char name[16];              /* "" if the process lacks CAP_SYS_ADMIN to read it */
 };
 
@@ -103,10 +103,10 @@ struct softverbs_queue_counters {
     uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
     uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() and similar calls */
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
-    uint64_t wire_full;         /* sent: interface accepted no frame for 50 us; received: the ring was full (device) */
+    uint64_t ring_full;         /* sent: interface accepted no frame for 50 us; received: the ring was full (device) */
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
-    uint64_t syns_full;         /* received: SYNs dropped under overload (device) */
-    uint64_t unsolicited_full;  /* received: unsolicited TCP segments dropped under overload (device) */
+    uint64_t syn_ring_full;         /* received: SYNs dropped under overload (device) */
+    uint64_t unsolicited_drops;  /* received: unsolicited TCP segments dropped under overload (device) */
     /*
      * Received: left to the kernel because their receive queue has no socket (device). Sent: dropped because the
      * interface no longer has their send queue; later frames leave by the others.
@@ -121,12 +121,12 @@ struct softverbs_queue_counters {
     uint64_t gso_malformed;     /* dropped: malformed GSO frames, with contradictory lengths or a wrong checksum */
     uint64_t gso_too_long;    /* dropped: GSO frames beyond 64 KB ("BIG TCP") */
     uint64_t gso_datagrams;   /* GSO frames of UDP with an unknown datagram size: left to the kernel */
-    uint64_t gso_unsegmented;      /* GSO frames of TCP that were delivered unsegmented (softverbs_receive_whole()) */
+    uint64_t gso_unsegmented;      /* GSO frames of TCP that were delivered unsegmented (softverbs_set_qp_gso_wq()) */
     /*
      * Received: frames that the interface dropped for lack of a buffer (rx_missed_errors, of all programs), plus the
      * times that its driver found no free chunk in zero copy (device).
      */
-    uint64_t driver_full;
+    uint64_t driver_no_buffer;
 };
 
 /* A device's counters since it was first opened: the sum over all queues, including destroyed ones. */
@@ -159,24 +159,24 @@ int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
  * checksum, or the sender has omitted it because the frame never left the host. A GSO frame is delivered unsegmented if
  *   - the queue pair, or the work queue of an RSS queue pair, has a work queue for such frames (`gso_wq`) with posted
  *     receives, whose first element is long enough. Completions have the flow tag, like all others;
- *   - only one rule matches the frame, and it has the flag SOFTVERBS_FLOW_WHOLE;
+ *   - only one rule matches the frame, and it has the flag SOFTVERBS_FLOW_ACCEPTS_GSO;
  *   - the frame fills at least half of the next receive.
  */
 
 /* Flag of ibv_flow_attr.flags: the receiver of this rule accepts GSO frames. */
-#define SOFTVERBS_FLOW_WHOLE (1u << 31)
+#define SOFTVERBS_FLOW_ACCEPTS_GSO (1u << 31)
 
 /*
  * Stores the maximum length of a GSO frame that can be received unsegmented; 0 if the device receives none, or if
  * SOFTVERBS_WHOLE_FRAMES is "off".
  */
-int softverbs_get_whole_bytes(struct ibv_context *context, uint32_t *bytes);
+int softverbs_get_max_gso_bytes(struct ibv_context *context, uint32_t *bytes);
 /*
  * Sets the queue for unsegmented GSO frames; NULL removes it. The queue cannot be destroyed while it is set. Both
  * queues must have the same completion queue (otherwise EINVAL), which preserves the order of their frames.
  */
-int softverbs_receive_whole(struct ibv_qp *qp, struct ibv_wq *gso_wq);
-int softverbs_receive_whole_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq);
+int softverbs_set_qp_gso_wq(struct ibv_qp *qp, struct ibv_wq *gso_wq);
+int softverbs_set_wq_gso_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq);
 
 /*
  * Writes a device register with one store, after all earlier writes to memory and before all later ones. For programs
@@ -187,9 +187,9 @@ void softverbs_write_register(void *address, uint64_t value);
  * Writes a request to a BlueFlame register of mlx5, likewise ordered. `bytes` is a multiple of 8; both are aligned to
  * 8.
  */
-void softverbs_write_request(void *address, const void *request, uint32_t bytes);
+void softverbs_write_blueflame(void *address, const void *request, uint32_t bytes);
 /* Writes a doorbell record, big-endian, after all earlier reads and writes of memory. */
-void softverbs_write_record(void *address, uint32_t value);
+void softverbs_write_doorbell_record(void *address, uint32_t value);
 
 /* ---- faults, for tests ---- */
 
@@ -208,8 +208,8 @@ int softverbs_repair_device(struct ibv_context *context);
  * Completes the queue pair's next send (receive != 0: next receive) with this status and moves the queue pair to ERR.
  */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
-/* Does the same to the next GSO frame of each queue set by softverbs_receive_whole(). */
-int softverbs_fail_next_whole(const char *device_name, enum ibv_wc_status status);
+/* Does the same to the next GSO frame of each queue set by softverbs_set_qp_gso_wq(). */
+int softverbs_fail_next_gso_frame(const char *device_name, enum ibv_wc_status status);
 /*
  * Overruns the completion queue: raises IBV_EVENT_CQ_ERR, loses the next completion and moves its queue pair to ERR.
  * The queue works again after a queue pair or work queue that completes to it has been reset.

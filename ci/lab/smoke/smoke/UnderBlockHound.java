@@ -18,7 +18,7 @@ public final class UnderBlockHound {
     public static void main(String[] args) throws Exception {
         // Netty's integration comes with it and knows the threads of loops. docs/lab/release.md says why.
         BlockHound.install(builder -> builder.allowBlockingCallsInside("io.rdmaraw.channel.RdmaRawIoHandler", "spin")
-                .allowBlockingCallsInside("io.rdmaraw.queue.DirectRingsRegistry", "load")
+                .allowBlockingCallsInside("io.rdmaraw.queue.DirectRingDrivers", "load")
                 .allowBlockingCallsInside("io.rdmaraw.verbs.objects.VerbsObject", "close")
                 .allowBlockingCallsInside("io.rdmaraw.verbs.objects.QueuePair", "createFlow")
                 .allowBlockingCallsInside("java.security.SecureRandom", "nextBytes").blockingMethodCallback(

@@ -24,8 +24,8 @@ module io.rdmaraw {
     requires static jdk.jfr;
     requires static micrometer.core;
 
-    uses io.rdmaraw.queue.DirectRings;
-    provides io.rdmaraw.queue.DirectRings with io.rdmaraw.queue.mlx5.Mlx5DirectRings;
+    uses io.rdmaraw.queue.DirectRingDriver;
+    provides io.rdmaraw.queue.DirectRingDriver with io.rdmaraw.queue.mlx5.Mlx5DirectRingDriver;
     uses io.rdmaraw.verbs.objects.DriverLibrary;
     provides io.rdmaraw.verbs.objects.DriverLibrary with io.rdmaraw.verbs.mlx5.Mlx5Library;
 

@@ -22,23 +22,23 @@ public class CrossLoopRoomTest {
 
     private static CrossLoopQueueLimit nearlyFull() {
         CrossLoopQueueLimit limit = new CrossLoopQueueLimit();
-        limit.acquire(CrossLoopQueueLimit.MAX_FRAMES - 1);
+        limit.tryAcquire(CrossLoopQueueLimit.MAX_FRAMES - 1);
         return limit;
     }
 
     @Actor
     public void loop(ZZZ_Result result) {
-        result.r1 = limit.acquire(1);
+        result.r1 = limit.tryAcquire(1);
     }
 
     @Actor
     public void otherLoop(ZZZ_Result result) {
-        result.r2 = limit.acquire(1);
+        result.r2 = limit.tryAcquire(1);
     }
 
     @Arbiter
     public void full(ZZZ_Result result) {
         limit.release(CrossLoopQueueLimit.MAX_FRAMES);
-        result.r3 = limit.acquire(CrossLoopQueueLimit.MAX_FRAMES) && !limit.acquire(1);
+        result.r3 = limit.tryAcquire(CrossLoopQueueLimit.MAX_FRAMES) && !limit.tryAcquire(1);
     }
 }

@@ -31,7 +31,7 @@ public class ViewOfSharedBufferTest {
     private static FrameBuf received() {
         FrameBuf slot = new SlotPool(MEMORY.address(), StrideLayout.NONE, 1, SLOT_BYTES, 0, SlotPoison.OFF).acquire();
         slot.writerIndex(SLOT_BYTES);
-        return slot.window(OFFSET, 1);
+        return slot.restrictTo(OFFSET, 1);
     }
 
     @Actor

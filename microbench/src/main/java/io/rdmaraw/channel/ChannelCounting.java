@@ -1,7 +1,7 @@
 package io.rdmaraw.channel;
 
 import java.util.Map;
-import io.rdmaraw.device.DeviceEvents;
+import io.rdmaraw.device.QueueFlightRecorder;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.PortStatistics;
 import io.rdmaraw.queue.QueueCounting;
@@ -15,14 +15,14 @@ public final class ChannelCounting implements AutoCloseable {
     private final SharedDevice device = SharedDevice.acquire("soft:loop:counting");
     private final PortStatistics port;
     private final RdmaRawChannelStatistics channel = new RdmaRawChannelStatistics();
-    private final DeviceEvents events;
+    private final QueueFlightRecorder events;
     private final QueueCounting queue;
 
     /** Adds the counters of a device queue and a channel to those of a receive queue. */
     public ChannelCounting(QueueCounting queue) {
         this.queue = queue;
         port = new PortStatistics(device, 1, queue.counters(), Map.of());
-        events = new DeviceEvents(device.name(), 1);
+        events = new QueueFlightRecorder(device.name(), 1);
     }
 
     /** Counts a burst in the same way as {@link DeviceQueue} and {@link FrameInbox}, which do this once per burst. */

@@ -236,8 +236,8 @@ final class LoadedTransport {
     }
 
     /** Returns the loop of a group that receives the segments of an accepted channel, or null. */
-    Object home(Object group, Object channel) throws ReflectiveOperationException {
-        return invoke("home", group, channel);
+    Object receivingLoop(Object group, Object channel) throws ReflectiveOperationException {
+        return invoke("receivingLoop", group, channel);
     }
 
     /** Returns a group with Netty's own loops, for channels that the loops of {@code group} cannot drive. */

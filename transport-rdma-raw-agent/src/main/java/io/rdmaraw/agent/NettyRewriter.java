@@ -162,7 +162,7 @@ final class NettyRewriter {
                 if (argument.equals(names.channelPromise())) {
                     code.invokeinterface(argument, "channel", MethodTypeDesc.of(names.channel()));
                 }
-                linkReplacement(code, "home", MethodTypeDesc.of(names.eventLoop(), ConstantDescs.CD_Object,
+                linkReplacement(code, "receivingLoop", MethodTypeDesc.of(names.eventLoop(), ConstantDescs.CD_Object,
                         ConstantDescs.CD_Object));
                 code.dup().ifnull(none).aload(1).invokeinterface(names.eventLoop(), REGISTER, type).areturn()
                         .labelBinding(none).pop().aload(0).aload(1)

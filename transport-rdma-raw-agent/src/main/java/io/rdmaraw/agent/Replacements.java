@@ -158,11 +158,11 @@ public final class Replacements {
      * channel of the transport, this is the loop that receives its segments. For a channel of epoll or io_uring that
      * was not replaced, it is one of Netty's own loops.
      */
-    private static Object home(Class<?> callerClass, NettyNames names, Object group, Object channel)
+    private static Object receivingLoop(Class<?> callerClass, NettyNames names, Object group, Object channel)
             throws ReflectiveOperationException {
         LoadedTransport transport = LoadedTransport.ofObject(channel);
         if (transport != null) {
-            return transport.home(group, channel);
+            return transport.receivingLoop(group, channel);
         }
         String handler = channel == null ? null : names.foreignHandler(channel.getClass().getName());
         transport = handler == null ? null : LoadedTransport.ofObject(((Iterable<?>) group).iterator().next());

@@ -31,7 +31,7 @@ public final class RdmaRawGrpc {
                 .withChildOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT)
                 // gRPC flushes each connection in a task that does nothing after the flush, so flushes can share a
                 // doorbell.
-                .withChildOption(RdmaRawChannelOption.SHARED_FLUSHES, true);
+                .withChildOption(RdmaRawChannelOption.FLUSH_CONSOLIDATION, true);
     }
 
     /**
@@ -42,6 +42,6 @@ public final class RdmaRawGrpc {
     public static NettyChannelBuilder client(NettyChannelBuilder builder, RdmaRawEventLoopGroup loops) {
         return builder.channelType(RdmaRawSocketChannel.class).eventLoopGroup(loops)
                 .withOption(ChannelOption.ALLOCATOR, RdmaRawByteBufAllocator.DEFAULT)
-                .withOption(RdmaRawChannelOption.SHARED_FLUSHES, true);
+                .withOption(RdmaRawChannelOption.FLUSH_CONSOLIDATION, true);
     }
 }

@@ -28,7 +28,7 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     private volatile RdmaRawIoHandler ioHandler;
     /** Loop that lists this channel; null if there is none. */
     private RdmaRawEventLoop trackingLoop;
-    private int loopIndex;
+    private int indexInLoop;
     private volatile boolean open = true;
 
     AbstractRdmaRawChannel(Channel parentOrNull) {
@@ -202,12 +202,12 @@ abstract class AbstractRdmaRawChannel extends AbstractChannel {
     }
 
     /** Returns the index of the channel in its loop's list. */
-    final int loopIndex() {
-        return loopIndex;
+    final int indexInLoop() {
+        return indexInLoop;
     }
 
-    final void loopIndex(int index) {
-        loopIndex = index;
+    final void indexInLoop(int index) {
+        indexInLoop = index;
     }
 
     /** Fails a registration. Netty closes the channel then but does not deregister it. */

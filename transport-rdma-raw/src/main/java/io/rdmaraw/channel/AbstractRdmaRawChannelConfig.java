@@ -30,9 +30,9 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     /** Null if no option was set by number. */
     private volatile NumberedOptions kernelOptions;
     /** Set if the user has chosen an allocator other than this transport's. */
-    private volatile boolean copiesReceived;
+    private volatile boolean copiesReceivedData;
     /** Set if the user has limited the messages per read. */
-    private volatile boolean readLimitSet;
+    private volatile boolean isReadLimited;
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel) {
         super(channel);
@@ -47,12 +47,12 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     }
 
     /**
-     * Sets the default allocator and clears {@link #readLimitSet}: the super constructor calls a setter that sets the
+     * Sets the default allocator and clears {@link #isReadLimited}: the super constructor calls a setter that sets the
      * flag, although the user has set nothing.
      */
     private void resetAfterSuper() {
         super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
-        readLimitSet = false;
+        isReadLimited = false;
     }
 
     /**
@@ -60,21 +60,21 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
      * allocator other than this transport's, for example {@code PooledByteBufAllocator.DEFAULT}: the user then expects
      * buffers of that allocator.
      */
-    final boolean copiesReceived() {
-        return copiesReceived;
+    final boolean copiesReceivedData() {
+        return copiesReceivedData;
     }
 
     /** Returns whether the user has limited the messages between two {@code channelReadComplete} events. */
-    final boolean readLimitSet() {
-        return readLimitSet;
+    final boolean isReadLimited() {
+        return isReadLimited;
     }
 
     /**
      * Returns whether these options permit to deliver a burst without per-message checks: no read limit is set and
-     * nothing is copied. {@link Inbox#acceptsBursts} also checks that the user reads.
+     * nothing is copied. {@link Inbox#allowsUncheckedReads} also checks that the user reads.
      */
-    final boolean acceptsBursts() {
-        return !readLimitSet && !copiesReceived;
+    final boolean allowsUncheckedReads() {
+        return !isReadLimited && !copiesReceivedData;
     }
 
     /** Returns the options that this configuration supports in addition to those of all channels. */
@@ -174,7 +174,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Deprecated
     public C setMaxMessagesPerRead(int messages) {
         super.setMaxMessagesPerRead(messages);
-        readLimitSet = true;
+        isReadLimited = true;
         return self();
     }
 
@@ -187,7 +187,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Override
     public C setAllocator(ByteBufAllocator allocator) {
         super.setAllocator(allocator);
-        copiesReceived = !(allocator instanceof RdmaRawByteBufAllocator
+        copiesReceivedData = !(allocator instanceof RdmaRawByteBufAllocator
                 || allocator instanceof RegisteredByteBufAllocator);
         return self();
     }
@@ -195,7 +195,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Override
     public C setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
         super.setRecvByteBufAllocator(allocator);
-        readLimitSet = true;
+        isReadLimited = true;
         return self();
     }
 

@@ -17,7 +17,7 @@ final class AcceptInbox extends Inbox<Channel> {
     @Override
     boolean deliver(Channel child) {
         completeReadRequest();
-        server.releaseBacklogSlot();
+        server.releaseBacklogPlace();
         return super.deliver(child);
     }
 
@@ -40,7 +40,7 @@ final class AcceptInbox extends Inbox<Channel> {
     @Override
     void discard(Channel child) {
         // Releases the place in the backlog.
-        server.releaseBacklogSlot();
+        server.releaseBacklogPlace();
         child.unsafe().closeForcibly();
     }
 

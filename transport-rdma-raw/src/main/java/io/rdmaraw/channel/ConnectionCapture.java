@@ -124,7 +124,7 @@ final class ConnectionCapture implements SegmentObserver {
     }
 
     private void write(Segment segment) throws IOException {
-        int headerBytes = TcpHeaderCodec.lengthBytes(segment);
+        int headerBytes = TcpHeaderCodec.headersLengthBytes(segment);
         int lengthBytes = headerBytes + segment.payloadLength();
         remainingBytes -= PcapFormat.RECORD_HEADER_BYTES + lengthBytes;
         if (remainingBytes < 0) {

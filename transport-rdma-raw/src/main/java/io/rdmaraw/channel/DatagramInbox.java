@@ -65,7 +65,7 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
         if (pendingError == null) {
             pendingError = error;
         }
-        schedule();
+        scheduleDelivery();
     }
 
     @Override

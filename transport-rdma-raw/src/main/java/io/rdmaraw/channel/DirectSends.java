@@ -21,9 +21,9 @@ final class DirectSends {
     private static final int MAX_FRAMES = 1024;
     private static final int EXTERNAL = -1;
 
-    private int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
-    private ByteBuf[] externalFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
-    private ChannelPromise[] promises = new ChannelPromise[FrameQueue.BURST_FRAMES];
+    private int[] slotIndices = new int[FrameQueue.MAX_BURST_FRAMES];
+    private ByteBuf[] externalFrames = new ByteBuf[FrameQueue.MAX_BURST_FRAMES];
+    private ChannelPromise[] promises = new ChannelPromise[FrameQueue.MAX_BURST_FRAMES];
     /** Slot pool of the channel's queue, to which the slot indices refer. */
     private SlotPool slots;
     private int size;
@@ -116,7 +116,7 @@ final class DirectSends {
 
     private void offerBurst(FrameQueue queue) {
         int from = next;
-        int end = Math.min(flushedEnd, next + FrameQueue.BURST_FRAMES);
+        int end = Math.min(flushedEnd, next + FrameQueue.MAX_BURST_FRAMES);
         releasedMask = 0;
         if (allInSlots && !hasPendingPromises) {
             // Without listeners, no frame is added until all are sent. Then reset() sets pendingBytes to 0.
@@ -151,9 +151,9 @@ final class DirectSends {
         }
     }
 
-    private void complete(int from, int end, long refused, FrameQueue queue) {
+    private void complete(int from, int end, long refusedMask, FrameQueue queue) {
         long releasedEarly = releasedMask;
-        if (!hasPendingPromises && refused == 0 && releasedEarly == 0) {
+        if (!hasPendingPromises && refusedMask == 0 && releasedEarly == 0) {
             return;
         }
         // A listener may close the channel, which replaces the arrays.
@@ -169,7 +169,7 @@ final class DirectSends {
                 promise.tryFailure(new IllegalReferenceCountException(0));
                 continue;
             }
-            boolean wasRefused = (refused >>> offered++ & 1) != 0;
+            boolean wasRefused = (refusedMask >>> offered++ & 1) != 0;
             if (wasRefused) {
                 promise.tryFailure(SendRefusedException.of(queue.refusalErrno()));
             } else if (!promise.isVoid() && (i + 1 == writtenEnd || written[i + 1] != promise)) {

@@ -23,7 +23,7 @@ import io.rdmaraw.queue.FrameQueue;
 @UnstableApi
 public final class FrameBurst extends AbstractReferenceCounted {
     /** Maximum number of frames in a burst. */
-    public static final int MAX_FRAMES = FrameQueue.BURST_FRAMES;
+    public static final int MAX_FRAMES = FrameQueue.MAX_BURST_FRAMES;
 
     private final ByteBuf[] frames = new ByteBuf[MAX_FRAMES];
     private final FrameBurstPool pool;
@@ -91,7 +91,7 @@ public final class FrameBurst extends AbstractReferenceCounted {
         return bytes;
     }
 
-    FrameBurst open() {
+    FrameBurst reuse() {
         setRefCnt(1);
         return this;
     }

@@ -17,7 +17,7 @@ final class FrameBurstPool {
     }
 
     FrameBurst acquire() {
-        return freeCount == 0 ? new FrameBurst(this) : free[--freeCount].open();
+        return freeCount == 0 ? new FrameBurst(this) : free[--freeCount].reuse();
     }
 
     void release(FrameBurst burst) {

@@ -58,7 +58,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
      * Beyond it, each buffer access takes several calls.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
-        if (!acceptsBursts()) {
+        if (!allowsUncheckedReads()) {
             return from;
         }
         int next = channel.config().isFrameBursts() ? collect(burst, from, end) : fire(burst, from, end);
@@ -103,7 +103,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
-    void finishBurst() {
+    void beforeReadComplete() {
         FrameBurst burst = currentBurst;
         if (burst != null) {
             currentBurst = null;

@@ -31,7 +31,7 @@ abstract class Inbox<M> {
     /** Whether the user's handle limits the burst. */
     private boolean userLimitsBurst;
     /** Exception thrown by the user's allocator or handle in this burst; null if there is none. */
-    private Throwable handleFailure;
+    private Throwable allocatorFailure;
 
     Inbox(AbstractRdmaRawChannel channel) {
         this.channel = channel;
@@ -97,7 +97,7 @@ abstract class Inbox<M> {
     }
 
     /** Called at the end of a burst, before {@code channelReadComplete}. */
-    void finishBurst() {
+    void beforeReadComplete() {
     }
 
     /** Called when the user reads and the queue is empty. */
@@ -115,8 +115,8 @@ abstract class Inbox<M> {
     }
 
     /** Returns whether messages received now can be fired without per-message checks. */
-    public final boolean acceptsBursts() {
-        return firesImmediately() && channel.config().acceptsBursts() && channel.config().isAutoRead();
+    public final boolean allowsUncheckedReads() {
+        return firesImmediately() && channel.config().allowsUncheckedReads() && channel.config().isAutoRead();
     }
 
     /**
@@ -171,10 +171,10 @@ abstract class Inbox<M> {
      */
     private boolean fireMessage(M message) {
         if (!inBurst) {
-            startBurst();
+            beginLimitedBurst();
         }
         int bytes = bytesOf(message);
-        if (userLimitsBurst || channel.config().copiesReceived()) {
+        if (userLimitsBurst || channel.config().copiesReceivedData()) {
             return readMessage(message, bytes);
         }
         burstMessages++;
@@ -182,9 +182,9 @@ abstract class Inbox<M> {
         return deliver(message);
     }
 
-    private void startBurst() {
+    private void beginLimitedBurst() {
         inBurst = true;
-        userLimitsBurst = channel.config().readLimitSet();
+        userLimitsBurst = channel.config().isReadLimited();
         if (userLimitsBurst) {
             callHandle(handle -> handle.reset(channel.config()));
         }
@@ -193,14 +193,14 @@ abstract class Inbox<M> {
     @SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle, as above
     private boolean readMessage(M message, int bytes) {
         M delivered = message;
-        if (channel.config().copiesReceived()) {
+        if (channel.config().copiesReceivedData()) {
             try {
                 delivered = copyForUser(message);
             } catch (Throwable e) {
                 countAllocationFailure();
                 discard(message);
                 // Reported once at the end of the burst, so that a sender cannot determine the number of reports.
-                handleFailure = e;
+                allocatorFailure = e;
                 return true;
             }
         }
@@ -220,7 +220,7 @@ abstract class Inbox<M> {
         try {
             event.accept(channel.unsafe().recvBufAllocHandle());
         } catch (Throwable e) {
-            handleFailure = e;
+            allocatorFailure = e;
         }
     }
 
@@ -233,7 +233,7 @@ abstract class Inbox<M> {
             return handle instanceof RecvByteBufAllocator.ExtendedHandle extended
                     ? extended.continueReading(UncheckedBooleanSupplier.TRUE_SUPPLIER) : handle.continueReading();
         } catch (Throwable e) {
-            handleFailure = e;
+            allocatorFailure = e;
             return false;
         }
     }
@@ -260,15 +260,15 @@ abstract class Inbox<M> {
             return;
         }
         inBurst = false;
-        finishBurst();
+        beforeReadComplete();
         int messages = burstMessages;
         int bytes = burstBytes;
         burstMessages = 0;
         burstBytes = 0;
         countReceived(messages, bytes);
         reportRead(messages, bytes);
-        Throwable failure = handleFailure;
-        handleFailure = null;
+        Throwable failure = allocatorFailure;
+        allocatorFailure = null;
         channel.pipeline().fireChannelReadComplete();
         if (failure != null) {
             channel.pipeline().fireExceptionCaught(failure);
@@ -291,18 +291,18 @@ abstract class Inbox<M> {
             }
             handle.readComplete();
         } catch (Throwable e) {
-            handleFailure = e;
+            allocatorFailure = e;
         }
     }
 
     /** Starts a read. */
     final void beginRead() {
         readPending = true;
-        schedule();
+        scheduleDelivery();
     }
 
     /** Schedules the delivery of queued messages if a read is pending. */
-    final void schedule() {
+    final void scheduleDelivery() {
         if (readPending && (hasBacklog() || hasPendingError()) && !backlogScheduled) {
             backlogScheduled = true;
             channel.eventLoop().execute(this::readBacklog);
@@ -316,11 +316,11 @@ abstract class Inbox<M> {
     }
 
     /** Resumes the suspended reads on the loop that the channel has joined. */
-    final void joinedLoop() {
+    final void joinLoop() {
         backlogScheduled = false;
         readPending |= readSuspended;
         readSuspended = false;
-        schedule();
+        scheduleDelivery();
     }
 
     private void readBacklog() {
@@ -343,7 +343,7 @@ abstract class Inbox<M> {
         }
         // The user's limit may have ended this turn early. A handler that does not call read() itself would not
         // continue.
-        schedule();
+        scheduleDelivery();
     }
 
     /** Withdraws the pending read. */

@@ -63,7 +63,7 @@ final class LoopGroups {
      * Returns the loop of a group that receives the segments of an accepted connection; null if there is none. The Java
      * agent calls this method by reflection.
      */
-    static EventLoop home(EventLoopGroup group, Channel channel) {
+    static EventLoop receivingLoop(EventLoopGroup group, Channel channel) {
         if (channel instanceof RdmaRawSocketChannel socket && socket.transport() != null) {
             EventLoop loop = socket.transport().loop();
             return loop.parent() == group ? loop : null;
@@ -74,19 +74,19 @@ final class LoopGroups {
     /**
      * Prepares the TCP stacks of all loops for a port that they share.
      *
-     * @param notified loop that completes the future; if it belongs to the group, its stack is the first of the list
+     * @param listenerLoop loop that completes the future; if it belongs to the group, its stack is the first of the list
      */
-    static Future<List<TcpStack>> tcpStacks(EventLoopGroup group, EventLoop notified) {
+    static Future<List<TcpStack>> openTcpStacks(EventLoopGroup group, EventLoop listenerLoop) {
         List<Future<TcpStack>> parts = new ArrayList<>();
         for (EventExecutor loop : group) {
-            Future<TcpStack> part = ((RdmaRawEventLoop) loop).tcpStack(notified);
-            parts.add(loop == notified ? 0 : parts.size(), part);
+            Future<TcpStack> part = ((RdmaRawEventLoop) loop).openTcpStack(listenerLoop);
+            parts.add(loop == listenerLoop ? 0 : parts.size(), part);
         }
-        Promise<Void> all = notified.newPromise();
-        PromiseCombiner combiner = new PromiseCombiner(notified);
+        Promise<Void> all = listenerLoop.newPromise();
+        PromiseCombiner combiner = new PromiseCombiner(listenerLoop);
         parts.forEach(combiner::add);
         combiner.finish(all);
-        Promise<List<TcpStack>> stacks = notified.newPromise();
+        Promise<List<TcpStack>> stacks = listenerLoop.newPromise();
         all.addListener(done -> {
             if (done.isSuccess()) {
                 stacks.setSuccess(parts.stream().map(Future::getNow).toList());

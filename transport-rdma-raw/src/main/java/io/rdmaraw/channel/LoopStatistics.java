@@ -18,7 +18,7 @@ import java.util.function.ToLongFunction;
  */
 final class LoopStatistics implements RdmaRawLoopStatistics {
     private static final MetricTable<LoopStatistics> TABLE = new MetricTable<LoopStatistics>()
-            .work("rounds", s -> s.turns, "turns of the loop")
+            .work("turns", s -> s.turns, "turns of the loop")
             .work("spins", s -> s.spins, "times that the loop continued to poll without work before it slept")
             .work("sleeps", s -> s.sleeps, "times that the loop slept")
             .work("nio-channels", s -> s.nioChannels,

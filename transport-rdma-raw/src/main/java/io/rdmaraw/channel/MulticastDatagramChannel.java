@@ -36,7 +36,7 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
      * Returns whether the channel is registered and the calling thread is that of its loop. False on the loop's thread
      * if the channel has left that loop.
      */
-    abstract boolean isOnThisLoop();
+    abstract boolean isRegisteredAndInEventLoop();
 
     private ChannelFuture change(GroupChange.Kind kind, InetAddress group, NetworkInterface interfaceOrNull,
                                  InetAddress sourceOrNull, ChannelPromise promise) {
@@ -53,17 +53,17 @@ abstract class MulticastDatagramChannel extends AbstractRdmaRawChannel implement
     private void changeOnLoop(GroupChange change, ChannelPromise promise) {
         if (!isOpen()) {
             promise.setFailure(new ClosedChannelException());
-        } else if (isOnThisLoop()) {
+        } else if (isRegisteredAndInEventLoop()) {
             changeNow(change, promise);
         } else if (!eventLoop().inEventLoop()) {
             LoopTasks.executeOrElse(eventLoop(), () -> changeOnLoop(change, promise),
-                    () -> promise.setFailure(offLoop(change)));
+                    () -> promise.setFailure(offLoopException(change)));
         } else {
-            promise.setFailure(offLoop(change));
+            promise.setFailure(offLoopException(change));
         }
     }
 
-    private static IllegalStateException offLoop(GroupChange change) {
+    private static IllegalStateException offLoopException(GroupChange change) {
         return new IllegalStateException("the membership of " + change.group()
                 + " cannot change while the channel is on no loop: register the channel first");
     }

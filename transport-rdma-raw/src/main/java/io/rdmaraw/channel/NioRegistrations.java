@@ -35,7 +35,7 @@ final class NioRegistrations {
      *
      * @throws UnsupportedOperationException if the policy rejects the channel
      */
-    void handleRegistered(IoHandle handle, LoopStatistics statistics) {
+    void onRegistration(IoHandle handle, LoopStatistics statistics) {
         if (!(handle instanceof NioIoHandle nio) || !isOfIp(nio.selectableChannel())
                 || KernelStreamSocket.isOwnSocket(nio.selectableChannel())) {
             return;

@@ -29,7 +29,7 @@ final class OptionTable<C> {
 
     private final Map<ChannelOption<?>, Setting<C, ?>> settings = new LinkedHashMap<>();
     /** Settings by the options of other Netty transports with the same meaning. Not listed by {@link #options()}. */
-    private final Map<ChannelOption<?>, Setting<C, ?>> otherNames = new HashMap<>();
+    private final Map<ChannelOption<?>, Setting<C, ?>> aliases = new HashMap<>();
     /** Settings by the JDK's option names. Not listed by {@link #options()}. */
     private final Map<String, Setting<C, ?>> socketOptions = new HashMap<>();
     /** Settings by Linux's level and number of an {@code int} option. Not listed by {@link #options()}. */
@@ -46,13 +46,13 @@ final class OptionTable<C> {
      * Adds the name that another Netty transport uses for an option in the table. Programs can then set that name
      * regardless of the transport.
      */
-    <T> OptionTable<C> alsoAs(ChannelOption<T> other, ChannelOption<T> option) {
-        otherNames.put(other, setting(option));
+    <T> OptionTable<C> alias(ChannelOption<T> other, ChannelOption<T> option) {
+        aliases.put(other, setting(option));
         return this;
     }
 
     /** Adds the JDK's name of an option in the table, for {@link NioChannelOption#of}. */
-    <T> OptionTable<C> alsoAs(SocketOption<T> other, ChannelOption<T> option) {
+    <T> OptionTable<C> alias(SocketOption<T> other, ChannelOption<T> option) {
         socketOptions.put(other.name(), setting(option));
         return this;
     }
@@ -61,7 +61,7 @@ final class OptionTable<C> {
      * Adds the name that {@code jdk.net} uses for an option. It is a string, because the module may be absent at run
      * time.
      */
-    <T> OptionTable<C> alsoAs(String jdkName, ChannelOption<T> option) {
+    <T> OptionTable<C> alias(String jdkName, ChannelOption<T> option) {
         socketOptions.put(jdkName, setting(option));
         return this;
     }
@@ -100,7 +100,7 @@ final class OptionTable<C> {
      * Adds an option of the JDK that these channels do not support. Getting or setting it throws an exception with the
      * reason.
      */
-    OptionTable<C> without(String jdkName, String reason) {
+    OptionTable<C> withUnsupported(String jdkName, String reason) {
         String message = jdkName + " is not an option of this transport's channels: " + reason;
         socketOptions.put(jdkName, new Setting<>(config -> {
             throw new UnsupportedOperationException(message);
@@ -135,7 +135,7 @@ final class OptionTable<C> {
     private <T> Setting<C, T> setting(ChannelOption<T> option) {
         Setting<C, ?> found = settings.get(option);
         if (found == null) {
-            found = option instanceof NioChannelOption ? socketOptions.get(option.name()) : otherNames.get(option);
+            found = option instanceof NioChannelOption ? socketOptions.get(option.name()) : aliases.get(option);
         }
         if (found == null) {
             NumberedOptions.Key key = UnixOptions.integerKeyOrNull(option);

@@ -165,7 +165,7 @@ public final class RdmaRaw {
             return cause;
         }
         return new IllegalStateException(deviceName + " cannot be used: " + cause.getMessage()
-                + new DeviceRequirements().addition(deviceName, cause.getMessage()), cause);
+                + new DeviceRequirements().messageSuffix(deviceName, cause.getMessage()), cause);
     }
 
     /**

@@ -55,7 +55,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     private volatile RdmaRawAddress localAddress;
     private boolean waitingForRoom;
     /** Frames of the outbound buffer that belong to the current burst. */
-    private final ByteBuf[] burstFrames = new ByteBuf[FrameQueue.BURST_FRAMES];
+    private final ByteBuf[] burstFrames = new ByteBuf[FrameQueue.MAX_BURST_FRAMES];
     private int burstSize;
 
     /** Creates an open, unregistered channel. */
@@ -139,7 +139,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         if (localAddress != null) {
             joinQueue(localAddress);
         }
-        inbox.joinedLoop();
+        inbox.joinLoop();
     }
 
     @Override
@@ -161,7 +161,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     }
 
     private void joinQueue(RdmaRawAddress address) throws SocketException {
-        DeviceQueue joined = requireIoHandler().deviceQueue(address.deviceName(), address.portNumber());
+        DeviceQueue joined = requireIoHandler().openDeviceQueue(address.deviceName(), address.portNumber());
         joined.attach(receiver, address.flows());
         deviceQueue = joined;
     }
@@ -245,7 +245,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
         if (!in.isEmpty() && current != null && !waitingForRoom) {
             waitingForRoom = true;
-            current.awaitRoom(receiver);
+            current.notifyWhenRoom(receiver);
         }
         directUnsafe.outboundBufferWritten(in);
     }
@@ -272,19 +272,19 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
             in.remove(deviceQueue.limits().refusalException(frame));
             return true;
         }
-        long refused = queue.post();
+        long refusedMask = queue.post();
         for (int i = 0; i < offered; i++) {
             Object frame = burstFrames[i];
             burstFrames[i] = null;
             OutboundMessages.complete(in, frame,
-                    (refused >>> i & 1) == 0 ? null : SendRefusedException.of(queue.refusalErrno()));
+                    (refusedMask >>> i & 1) == 0 ? null : SendRefusedException.of(queue.refusalErrno()));
         }
         return true;
     }
 
     private boolean offerFrame(Object msg) {
         ByteBuf frame = (ByteBuf) msg;
-        if (burstSize == FrameQueue.BURST_FRAMES || frame.refCnt() == 0 || !deviceQueue.limits().allows(frame)) {
+        if (burstSize == FrameQueue.MAX_BURST_FRAMES || frame.refCnt() == 0 || !deviceQueue.limits().allows(frame)) {
             return false;
         }
         frame.retain();
@@ -309,12 +309,12 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
 
         @Override
-        public void queueEvent(QueueEvent event) {
+        public void onQueueEvent(QueueEvent event) {
             pipeline().fireUserEventTriggered(RdmaRawQueueEvent.of(event));
         }
 
         @Override
-        public void deviceRemoved() {
+        public void onDeviceRemoved() {
             unsafe().close(unsafe().voidPromise());
         }
 
@@ -339,7 +339,7 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         }
 
         @Override
-        public void sendQueueHasRoom() {
+        public void onSendRoom() {
             waitingForRoom = false;
             directUnsafe.resume();
         }

@@ -228,8 +228,8 @@ public final class RdmaRawChannelOption {
      * <p>Useful for frameworks that write each response in its own task, such as gRPC. A task that blocks the loop
      * delays the deferred flushes.
      */
-    public static final ChannelOption<Boolean> SHARED_FLUSHES =
-            ChannelOption.valueOf(RdmaRawChannelOption.class, "SHARED_FLUSHES");
+    public static final ChannelOption<Boolean> FLUSH_CONSOLIDATION =
+            ChannelOption.valueOf(RdmaRawChannelOption.class, "FLUSH_CONSOLIDATION");
 
     /**
      * For server channels: event loop group that serves the port. Each loop of the group receives the connections that

@@ -15,7 +15,7 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
             .traffic("received.frames", RdmaRawChannelStatistics::receivedFrames, "frames fired into the pipeline")
             .traffic("received.bytes", RdmaRawChannelStatistics::receivedBytes,
                     "bytes of the frames fired into the pipeline")
-            .drop("not-read", RdmaRawChannelStatistics::droppedWithoutRead,
+            .drop("not-read", RdmaRawChannelStatistics::droppedNotRead,
                     "frames dropped because reads were paused and the backlog was full")
             .drop("closed", RdmaRawChannelStatistics::droppedAtClose,
                     "frames in the backlog when the channel was closed")
@@ -45,7 +45,7 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
     }
 
     /** Returns the number of frames that were dropped because reads were paused and the backlog was full. */
-    public long droppedWithoutRead() {
+    public long droppedNotRead() {
         return droppedNotRead;
     }
 

@@ -11,7 +11,7 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.host.GroupChange;
-import io.rdmaraw.host.SharedDatagramNetwork;
+import io.rdmaraw.host.KernelDatagramNetwork;
 import io.rdmaraw.host.loopback.LoopbackDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
@@ -123,8 +123,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     @Override
-    boolean isOnThisLoop() {
-        return endpoint.isOnThisLoop();
+    boolean isRegisteredAndInEventLoop() {
+        return endpoint.isRegisteredAndInEventLoop();
     }
 
     @Override
@@ -139,8 +139,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     @Override
     void joinLoop(RdmaRawIoHandler handler) throws IOException {
-        endpoint.attach(handler.ipContext(), handler.descriptors(), device -> handler.deviceQueue(device, PORT_NUMBER));
-        inbox.joinedLoop();
+        endpoint.attach(handler.ipContext(), handler.descriptors(), device -> handler.openDeviceQueue(device, PORT_NUMBER));
+        inbox.joinLoop();
     }
 
     @Override
@@ -153,7 +153,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         if (localAddress == null) {
             return;
         }
-        if (!isOnThisLoop()) {
+        if (!isRegisteredAndInEventLoop()) {
             throw new IllegalStateException(key + " of a bound channel can be set on its event loop only: set it before"
                     + " bind");
         }
@@ -180,13 +180,13 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         UserspaceHostConfig userspaceHost = ioHandler().config().userspaceHostOrNull();
         if (userspaceHost != null) {
             UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost,
-                    ioHandler().deviceQueue(device, PORT_NUMBER), ioHandler().ipContext(), eventLoop());
+                    ioHandler().openDeviceQueue(device, PORT_NUMBER), ioHandler().ipContext(), eventLoop());
             return new UserspaceDatagramNetwork(device, host, ipv4Only, options, endpoint.portOwner());
         }
         if (new DeviceName(device).isLoopback()) {
             return new LoopbackDatagramNetwork(device, ipv4Only, options, endpoint.kernelSocket());
         }
-        return new SharedDatagramNetwork(device, ipv4Only, options, endpoint.kernelSocket());
+        return new KernelDatagramNetwork(device, ipv4Only, options, endpoint.kernelSocket());
     }
 
     private void bindIfNecessary() throws IOException {
@@ -267,12 +267,12 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     /** Handles events of the endpoint. */
     private final class Owner implements DatagramOwner {
         @Override
-        public void queueEvent(QueueEvent event) {
+        public void onQueueEvent(QueueEvent event) {
             pipeline().fireUserEventTriggered(RdmaRawQueueEvent.of(event));
         }
 
         @Override
-        public void sendQueueHasRoom() {
+        public void onSendRoom() {
             ((DatagramUnsafe) unsafe()).resumeFlush();
         }
 

@@ -76,14 +76,14 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                 .with(RdmaRawChannelOption.IP_TRANSPARENT, c -> c.isKernelFlag(NumberedOptions.IP_TRANSPARENT),
                         (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
                 .with(RdmaRawChannelOption.KERNEL_SOCKET, c -> c.kernelSocket, (c, value) -> c.kernelSocket = value)
-                .alsoAs(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST)
-                .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
-                .alsoAs(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF)
-                .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
-                .alsoAs(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
-                .alsoAs(StandardSocketOptions.IP_MULTICAST_IF, ChannelOption.IP_MULTICAST_IF)
-                .alsoAs(StandardSocketOptions.IP_MULTICAST_TTL, ChannelOption.IP_MULTICAST_TTL)
-                .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
+                .alias(StandardSocketOptions.SO_BROADCAST, ChannelOption.SO_BROADCAST)
+                .alias(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
+                .alias(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF)
+                .alias(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
+                .alias(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
+                .alias(StandardSocketOptions.IP_MULTICAST_IF, ChannelOption.IP_MULTICAST_IF)
+                .alias(StandardSocketOptions.IP_MULTICAST_TTL, ChannelOption.IP_MULTICAST_TTL)
+                .alias(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
                 .with(StandardSocketOptions.IP_MULTICAST_LOOP, c -> !c.loopbackModeDisabled,
                         (c, loop) -> c.setLoopbackModeDisabled(!loop))
                 .numberedFlag(OptionTable.SOL_SOCKET, 2, ChannelOption.SO_REUSEADDR)
@@ -95,7 +95,7 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
                 .numberedFlag(OptionTable.IPPROTO_IP, 15, RdmaRawChannelOption.IP_FREEBIND)
                 .numberedFlag(OptionTable.IPPROTO_IP, 19, RdmaRawChannelOption.IP_TRANSPARENT)
                 .numbered(OptionTable.IPPROTO_IP, 33, ChannelOption.IP_MULTICAST_TTL)
-                .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
+                .withUnsupported("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
     }
 
     @Override

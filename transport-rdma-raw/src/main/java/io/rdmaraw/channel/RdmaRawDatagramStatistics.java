@@ -39,7 +39,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
                     "frames with a VLAN tag, although the link has none")
             .drop("not-for-channel", RdmaRawDatagramStatistics::droppedNotForChannel,
                     "datagrams for another peer, group or source")
-            .drop("not-read", RdmaRawDatagramStatistics::droppedBufferFull,
+            .drop("not-read", RdmaRawDatagramStatistics::droppedNotRead,
                     "datagrams dropped because reads were paused and SO_RCVBUF was full")
             .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "unread datagrams when the channel was closed")
             .drop("not-allocated", RdmaRawDatagramStatistics::droppedUnallocated,
@@ -135,7 +135,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
      * Returns the number of datagrams that were dropped because reads were paused and {@code SO_RCVBUF} bytes were
      * queued.
      */
-    public long droppedBufferFull() {
+    public long droppedNotRead() {
         return counters.droppedNotRead;
     }
 

@@ -92,7 +92,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
 
     /** Adds a channel to the list. Called on the loop. */
     void addChannel(AbstractRdmaRawChannel channel) {
-        channel.loopIndex(channels.size());
+        channel.indexInLoop(channels.size());
         channels.add(channel);
     }
 
@@ -100,8 +100,8 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
     void removeChannel(AbstractRdmaRawChannel channel) {
         AbstractRdmaRawChannel last = channels.removeLast();
         if (last != channel) {
-            last.loopIndex(channel.loopIndex());
-            channels.set(channel.loopIndex(), last);
+            last.indexInLoop(channel.indexInLoop());
+            channels.set(channel.indexInLoop(), last);
         }
     }
 
@@ -111,12 +111,12 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
      * @param listenerLoop loop on which the listeners of the future are called
      * @return a future of the stack; it fails if the stack cannot be opened or this loop has ended
      */
-    Future<TcpStack> tcpStack(EventLoop listenerLoop) {
+    Future<TcpStack> openTcpStack(EventLoop listenerLoop) {
         Promise<TcpStack> promise = listenerLoop.newPromise();
         Runnable make = () -> {
             try {
                 TcpStack stack = handler().openTcpStack();
-                stack.prepareToShare();
+                stack.prepareForRss();
                 promise.setSuccess(stack);
             } catch (IOException | RuntimeException e) {
                 promise.setFailure(e);
@@ -158,14 +158,14 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
 
     @Override
     public int registeredChannels() {
-        removeClosedNioChannels();
+        removeMovedNioChannels();
         return channels.size() + nioChannels.size();
     }
 
     @Override
     public Iterator<Channel> registeredChannelsIterator() {
         assert inEventLoop();
-        removeClosedNioChannels();
+        removeMovedNioChannels();
         List<Channel> all = new ArrayList<>(channels);
         all.addAll(nioChannels);
         return new ChannelsReadOnlyIterator<>(all);
@@ -175,7 +175,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
      * Removes NIO channels that have moved. A NIO channel does not notify its old loop when it moves, so the list is
      * cleaned before each read.
      */
-    private void removeClosedNioChannels() {
+    private void removeMovedNioChannels() {
         nioChannels.removeIf(nioChannel -> !nioChannel.isRegistered() || nioChannel.eventLoop() != this);
     }
 }

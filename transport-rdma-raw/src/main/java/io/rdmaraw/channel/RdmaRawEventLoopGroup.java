@@ -94,15 +94,15 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
      */
     @Override
     public ChannelFuture register(Channel channel) {
-        EventLoop home = LoopGroups.home(this, channel);
-        return home == null ? super.register(channel) : home.register(channel);
+        EventLoop receivingLoop = LoopGroups.receivingLoop(this, channel);
+        return receivingLoop == null ? super.register(channel) : receivingLoop.register(channel);
     }
 
     /** Registers the channel of a promise; see {@link #register(Channel)}. */
     @Override
     public ChannelFuture register(ChannelPromise promise) {
-        EventLoop home = LoopGroups.home(this, promise.channel());
-        return home == null ? super.register(promise) : home.register(promise);
+        EventLoop receivingLoop = LoopGroups.receivingLoop(this, promise.channel());
+        return receivingLoop == null ? super.register(promise) : receivingLoop.register(promise);
     }
 
     /** Returns the number of loops, the state of the group and its configuration. */

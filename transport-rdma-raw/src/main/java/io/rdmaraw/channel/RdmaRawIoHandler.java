@@ -288,7 +288,7 @@ public final class RdmaRawIoHandler implements IoHandler {
                 throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
                         + " not supported");
             }
-            nioRegistrations.handleRegistered(handle, statistics);
+            nioRegistrations.onRegistration(handle, statistics);
             return nio.register(handle);
         }
         Registration registration = new Registration(handle);
@@ -342,7 +342,7 @@ public final class RdmaRawIoHandler implements IoHandler {
      * @throws SocketException if the device cannot be opened or does not support raw packets; its cause is the
      *         {@link VerbsException}
      */
-    DeviceQueue deviceQueue(String deviceName, int portNumber) throws SocketException {
+    DeviceQueue openDeviceQueue(String deviceName, int portNumber) throws SocketException {
         for (DeviceQueue deviceQueue : turn.deviceQueues()) {
             if (deviceQueue.portNumber() == portNumber && deviceQueue.device().name().equals(deviceName)) {
                 return deviceQueue;
@@ -371,7 +371,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             if (device != null) {
                 device.release();
             }
-            RuntimeException explained = DeviceRequirements.explained(e, deviceName);
+            RuntimeException explained = DeviceRequirements.withMissingRequirements(e, deviceName);
             if (explained instanceof VerbsException) {
                 // The operations of Netty's channels fail with I/O exceptions.
                 throw new SocketException(explained.getMessage(), explained);

@@ -48,13 +48,13 @@ public final class RdmaRawIoHandlerConfig {
     public static final String SEGMENTATION_OFFLOAD_PROPERTY = "io.rdmaraw.segmentationOffload";
 
     /** Maximum number of parts of a TCP segment: its payload slices, its headers and padding. */
-    private static final int LONG_SEND_SGE = Segment.MAX_SLICES + 2;
-    private static final int SHORT_SEND_SGE = 4;
-    private static final int MAX_LONG_SENDS = 4096;
+    private static final int DEFAULT_SEND_SGE = Segment.MAX_SLICES + 2;
+    private static final int DEEP_QUEUE_SEND_SGE = 4;
+    private static final int MAX_DEPTH_WITH_DEFAULT_SGE = 4096;
     /** Default maximum of Linux's tcp_rmem. */
     private static final int MAX_RECEIVE_BUFFER_BYTES = 6 * 1024 * 1024;
     /** Divisor: received bytes stay in slots until they are read, so a buffer may use a quarter of the slots. */
-    private static final int RECEIVE_BUFFER_SHARE = 4;
+    private static final int RECEIVE_BUFFER_DIVISOR = 4;
 
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
 
@@ -67,7 +67,7 @@ public final class RdmaRawIoHandlerConfig {
     private final long drainTimeoutNanos;
     private final boolean segmentationOffload;
     private final int maxReceiveBufferBytes;
-    private final int receiveBufferBytes;
+    private final int initialReceiveBufferBytes;
     private final int maxUnresolvedPackets;
     private final String device;
     private final MissingDeviceWarning missingDeviceWarning;
@@ -92,23 +92,23 @@ public final class RdmaRawIoHandlerConfig {
         segmentationOffload = builder.segmentationOffload;
         maxReceiveBufferBytes = builder.maxReceiveBufferBytes >= 0 ? builder.maxReceiveBufferBytes
                 : (int) Math.min(MAX_RECEIVE_BUFFER_BYTES,
-                        (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_SHARE);
+                        (long) builder.slotCount * builder.slotBytes / RECEIVE_BUFFER_DIVISOR);
         maxUnresolvedPackets = builder.maxUnresolvedPackets;
         device = builder.device != null ? builder.device : DeviceName.HOST_LOOPBACK;
-        missingDeviceWarning = new MissingDeviceWarning(builder.device == null && builder.ownMac == 0);
+        missingDeviceWarning = new MissingDeviceWarning(builder.device == null && builder.userspaceMac == 0);
         nioChannels = builder.nioChannels;
         listensByDevice = builder.listensByDevice;
         connectsByDevice = builder.connectsByDevice;
         takeover = builder.takeover;
-        receiveBufferBytes = builder.tcp.receiveBufferBytes();
+        initialReceiveBufferBytes = builder.tcp.initialReceiveBufferBytes();
         handover = takeover == null ? new PortHandover() : takeover.handover();
         SecureRandom random = new SecureRandom();
         fastOpenKeyHigh = builder.fastOpenKeyHigh != 0 ? builder.fastOpenKeyHigh
                 : takeover != null ? takeover.fastOpenKeyHigh() : random.nextLong();
         fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow
                 : takeover != null ? takeover.fastOpenKeyLow() : random.nextLong();
-        userspaceHost = builder.ownMac == 0 ? null : new UserspaceHostConfig(builder.ownMac, builder.ownAddresses,
-                builder.ownGateways, builder.detectDuplicates);
+        userspaceHost = builder.userspaceMac == 0 ? null : new UserspaceHostConfig(builder.userspaceMac, builder.userspaceAddresses,
+                builder.userspaceGateways, builder.detectDuplicateAddresses);
     }
 
     /** Returns the default configuration. */
@@ -137,7 +137,7 @@ public final class RdmaRawIoHandlerConfig {
      * @param segmentationBytes maximum payload that the device segments; 0 without segmentation offload
      */
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
-        return tcpLimits.applyTo(settings.tcp.toCore()).mtuBytes(mtuBytes)
+        return tcpLimits.applyTo(settings.tcp.toConfigBuilder()).mtuBytes(mtuBytes)
                 .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
                 .congestionControl(CongestionControls.named(settings.congestionControl))
@@ -155,8 +155,8 @@ public final class RdmaRawIoHandlerConfig {
     }
 
     /** Returns the initial size of receive buffers for channels without {@code SO_RCVBUF}, in bytes. */
-    int receiveBufferBytes() {
-        return receiveBufferBytes;
+    int initialReceiveBufferBytes() {
+        return initialReceiveBufferBytes;
     }
 
     /** Returns the congestion control of connections that have not set {@link RdmaRawChannelOption#TCP_CONGESTION}. */
@@ -317,11 +317,11 @@ public final class RdmaRawIoHandlerConfig {
         private Takeover takeover;
         private long fastOpenKeyHigh;
         private long fastOpenKeyLow;
-        private long ownMac;
+        private long userspaceMac;
         /** Immutable, like the values of all fields. Therefore copying the fields copies the builder. */
-        private List<UserspaceAddress> ownAddresses = List.of();
-        private List<IpAddress> ownGateways = List.of();
-        private boolean detectDuplicates = true;
+        private List<UserspaceAddress> userspaceAddresses = List.of();
+        private List<IpAddress> userspaceGateways = List.of();
+        private boolean detectDuplicateAddresses = true;
 
         private Builder() {
         }
@@ -411,7 +411,7 @@ public final class RdmaRawIoHandlerConfig {
             if (maxSendSge != 0) {
                 return maxSendSge;
             }
-            return sendQueueDepth <= MAX_LONG_SENDS ? LONG_SEND_SGE : SHORT_SEND_SGE;
+            return sendQueueDepth <= MAX_DEPTH_WITH_DEFAULT_SGE ? DEFAULT_SEND_SGE : DEEP_QUEUE_SEND_SGE;
         }
 
         /**
@@ -647,16 +647,16 @@ public final class RdmaRawIoHandlerConfig {
          *         discovered automatically
          * @throws IllegalArgumentException if an argument is malformed or a different MAC address was set before
          */
-        public Builder ownAddress(String mac, String cidr, String gatewayOrNull) {
+        public Builder userspaceAddress(String mac, String cidr, String gatewayOrNull) {
             long parsed = MacAddress.parse(mac);
-            if (ownMac != 0 && ownMac != parsed) {
+            if (userspaceMac != 0 && userspaceMac != parsed) {
                 throw new IllegalArgumentException("the userspace host already has another MAC address than " + mac
                         + ": pass the same address in each call");
             }
-            ownMac = parsed;
-            ownAddresses = with(ownAddresses, UserspaceAddress.parse(cidr));
+            userspaceMac = parsed;
+            userspaceAddresses = with(userspaceAddresses, UserspaceAddress.parse(cidr));
             if (gatewayOrNull != null) {
-                ownGateways = with(ownGateways, IpAddress.parse(gatewayOrNull));
+                userspaceGateways = with(userspaceGateways, IpAddress.parse(gatewayOrNull));
             }
             return this;
         }
@@ -667,7 +667,7 @@ public final class RdmaRawIoHandlerConfig {
          * unresolved next hop.
          */
         public Builder detectDuplicateAddresses(boolean detect) {
-            detectDuplicates = detect;
+            detectDuplicateAddresses = detect;
             return this;
         }
 
@@ -679,7 +679,7 @@ public final class RdmaRawIoHandlerConfig {
          */
         public RdmaRawIoHandlerConfig build() {
             // Rejects settings that contradict each other.
-            tcp.toCore().minRtoNanos(minRtoNanos).build();
+            tcp.toConfigBuilder().minRtoNanos(minRtoNanos).build();
             return new RdmaRawIoHandlerConfig(copy());
         }
     }

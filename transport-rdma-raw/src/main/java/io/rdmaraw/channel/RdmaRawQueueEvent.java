@@ -17,7 +17,7 @@ public record RdmaRawQueueEvent(Kind kind, String deviceName, int portNumber, lo
     /** The state changes of a queue. */
     public enum Kind {
         /** The queue pair failed and works again. */
-        RECOVERED,
+        QUEUE_RECOVERED,
         /** The queue pair or a completion queue has failed. The transport recovers it. */
         QUEUE_FAILED,
         /** The port has no link any more. */

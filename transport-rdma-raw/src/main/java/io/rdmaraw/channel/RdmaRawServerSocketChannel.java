@@ -151,7 +151,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * Reserves a place in the backlog of connections that the user has not accepted. Returns false if the backlog is
      * full. Can be called on any thread.
      */
-    private boolean mayAccept() {
+    private boolean reserveBacklogPlace() {
         if (!isOpen()) {
             return false;
         }
@@ -163,19 +163,19 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return false;
     }
 
-    private boolean hasBacklogRoom() {
+    private boolean hasAcceptQueueRoom() {
         return backlogSize.get() < config.getBacklog();
     }
 
     /**
      * Returns whether a connection may be accepted from the kernel: the user reads and the backlog has a free place.
      */
-    private boolean acceptsFromKernel() {
-        return reading && hasBacklogRoom();
+    private boolean mayAcceptFromKernel() {
+        return reading && hasAcceptQueueRoom();
     }
 
     /** Releases the place of a connection that leaves the backlog. */
-    void releaseBacklogSlot() {
+    void releaseBacklogPlace() {
         backlogSize.decrementAndGet();
         reading = inbox.isReadPending() || config.isAutoRead();
         wakeKernelListener();
@@ -183,25 +183,25 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     private void wakeKernelListener() {
         KernelListener listener = kernelListener;
-        if (listener != null && acceptsFromKernel()) {
+        if (listener != null && mayAcceptFromKernel()) {
             listener.wakeup();
         }
     }
 
     /** Creates the channel of an accepted connection, which has a place in the backlog. Can be called on any loop. */
     void accepted(TcpTransport transport) {
-        onLoop(() -> createChannel(transport), () -> transport.closeByChannel(true));
+        runOnLoop(() -> createChannel(transport), () -> transport.closeByChannel(true));
     }
 
     /**
      * Runs an action on the channel's loop. The channel may move while the task is queued, so the task checks the loop
      * again.
      */
-    private void onLoop(Runnable action, Runnable onLoopEnded) {
+    private void runOnLoop(Runnable action, Runnable onLoopEnded) {
         if (eventLoop().inEventLoop()) {
             action.run();
         } else {
-            LoopTasks.executeOrElse(eventLoop(), () -> onLoop(action, onLoopEnded), onLoopEnded);
+            LoopTasks.executeOrElse(eventLoop(), () -> runOnLoop(action, onLoopEnded), onLoopEnded);
         }
     }
 
@@ -221,7 +221,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             }
         } else if (!eventLoop().inEventLoop()) {
             // The channel has joined another loop after the check of the caller.
-            onLoop(() -> fire(child), () -> inbox.discard(child));
+            runOnLoop(() -> fire(child), () -> inbox.discard(child));
         } else if (inbox.receive(child)) {
             inbox.endBurst();
         }
@@ -242,7 +242,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (!LoopGroups.isRdmaRaw(group) || config.isReusePort()) {
             return null;
         }
-        Future<List<TcpStack>> made = LoopGroups.tcpStacks(group, eventLoop());
+        Future<List<TcpStack>> made = LoopGroups.openTcpStacks(group, eventLoop());
         return made.addListener(done -> useStacks(made.getNow()));
     }
 
@@ -258,7 +258,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private static boolean isShareable(TcpStack stack) {
-        return stack.network().isSteered() && stack.deviceQueue().device().rssFlows().isSupported();
+        return stack.network().hasRulesPerBinding() && stack.deviceQueue().device().rssFlows().isSupported();
     }
 
     /**
@@ -275,7 +275,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         servingGroupDecided = true;
         EventLoopGroup group = loop.parent();
         if (LoopGroups.isRdmaRaw(group)) {
-            onLoop(() -> serveByGroup(group), () -> { });
+            runOnLoop(() -> serveByGroup(group), () -> { });
         }
     }
 
@@ -286,12 +286,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             servingGroupDecided = !isOpen() || !Boolean.TRUE.equals(listensByDevice);
             return;
         }
-        if (config.getAcceptGroup() != null || config.isReusePort() || !stacks.getFirst().network().isSteered()
+        if (config.getAcceptGroup() != null || config.isReusePort() || !stacks.getFirst().network().hasRulesPerBinding()
                 || !LoopGroups.canServe(group, ioHandler().config())
                 || LoopGroups.size(group) > 1 && !stacks.getFirst().deviceQueue().device().rssFlows().isSupported()) {
             return;
         }
-        LoopGroups.tcpStacks(group, eventLoop()).addListener((Future<List<TcpStack>> made) -> {
+        LoopGroups.openTcpStacks(group, eventLoop()).addListener((Future<List<TcpStack>> made) -> {
             if (made.isSuccess() && served == port) {
                 served.moveTo(made.getNow());
             } else if (!made.isSuccess()) {
@@ -315,7 +315,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                 throw new IllegalStateException("the channel cannot listen on its new loop: " + e.getMessage(), e);
             }
         }
-        inbox.joinedLoop();
+        inbox.joinLoop();
         reading = inbox.isReadPending();
     }
 
@@ -430,10 +430,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                     + ", and its socket of the port cannot be kept quiet: "
                     + reason.getMessage());
         }
-        warnOfKernel(port.binding().port(), reason);
+        warnOfKernelAnswers(port.binding().port(), reason);
     }
 
-    private static void warnOfKernel(int port, IOException reason) {
+    private static void warnOfKernelAnswers(int port, IOException reason) {
         LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port, reason.getMessage());
     }
 
@@ -447,7 +447,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                     + binding.port() + ". With SO_REUSEPORT, register each of them with another event loop");
         }
         ListeningPort existing = ListeningPort.find(stacks.getFirst(), binding.flows());
-        if (existing == null || config.isReusePort() && existing.forwardToSharingServers()) {
+        if (existing == null || config.isReusePort() && existing.releaseRulesToReusePortServers()) {
             return ListeningPort.open(binding, stacks, acceptor);
         }
         binding.close();
@@ -458,11 +458,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return existing;
     }
 
-    private void acceptFromKernel(Channel child) {
-        TcpStackStatistics counters = stacks.getFirst().counters();
+    private void fireAcceptedFromKernel(Channel child) {
+        TcpStackStatistics statistics = stacks.getFirst().statistics();
         boolean listens = kernelListener != null || suspendedKernelFd >= 0;
         if (listens && isOpen()) {
-            counters.kernelConnections++;
+            statistics.kernelConnections++;
             kernelConnections.incrementAndGet();
             child.closeFuture().addListener(closed -> kernelConnections.decrementAndGet());
             fire(child);
@@ -472,7 +472,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         child.unsafe().closeForcibly();
     }
 
-    private void closeKernel() {
+    private void closeKernelListener() {
         KernelListener listener = kernelListener;
         if (listener != null) {
             kernelListener = null;
@@ -494,7 +494,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             port = null;
             oldPort.stopListening();
         }
-        closeKernel();
+        closeKernelListener();
     }
 
     @Override
@@ -557,13 +557,13 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** Connects the channel to the TCP stacks of the loops that serve the port. */
     private final class Acceptor implements ConnectionAcceptor {
         @Override
-        public boolean hasBacklogRoom() {
-            return RdmaRawServerSocketChannel.this.hasBacklogRoom();
+        public boolean hasAcceptQueueRoom() {
+            return RdmaRawServerSocketChannel.this.hasAcceptQueueRoom();
         }
 
         @Override
         public boolean reserveAcceptPlace() {
-            return RdmaRawServerSocketChannel.this.mayAccept();
+            return RdmaRawServerSocketChannel.this.reserveBacklogPlace();
         }
 
         @Override
@@ -591,8 +591,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
          * the channel.
          */
         @Override
-        public void queueEvent(QueueEvent event) {
-            onLoop(() -> {
+        public void onQueueEvent(QueueEvent event) {
+            runOnLoop(() -> {
                 if (isOpen()) {
                     pipeline().fireUserEventTriggered(RdmaRawQueueEvent.of(event));
                     if (event.kind() == QueueEvent.Kind.DEVICE_REMOVED) {
@@ -609,12 +609,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
                 return;
             }
             try {
-                listener.refuse(steered);
+                listener.ignoreSteered(steered);
             } catch (IOException e) {
                 if (port == null) {
                     kernelFilterFailure = e;
                 } else {
-                    warnOfKernel(listener.port(), e);
+                    warnOfKernelAnswers(listener.port(), e);
                 }
             }
         }
@@ -648,8 +648,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public boolean accepts() {
-            return acceptsFromKernel();
+        public boolean mayAccept() {
+            return mayAcceptFromKernel();
         }
 
         @Override
@@ -657,12 +657,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             // Counted on the listener's thread, because it checks the count before it accepts the next connection.
             backlogSize.incrementAndGet();
             reading = config.isAutoRead();
-            onLoop(() -> acceptFromKernel(child), () -> child.unsafe().closeForcibly());
+            runOnLoop(() -> fireAcceptedFromKernel(child), () -> child.unsafe().closeForcibly());
         }
 
         @Override
         public void acceptFailed(Exception cause) {
-            onLoop(() -> {
+            runOnLoop(() -> {
                 if (isOpen()) {
                     pipeline().fireExceptionCaught(cause);
                 }
@@ -686,12 +686,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /** Connects the channel to its takeover. */
     private final class TakeoverServer implements TakeoverPort.Server {
         @Override
-        public void onLoop(Runnable action, Runnable onLoopEnded) {
-            RdmaRawServerSocketChannel.this.onLoop(action, onLoopEnded);
+        public void runOnLoop(Runnable action, Runnable onLoopEnded) {
+            RdmaRawServerSocketChannel.this.runOnLoop(action, onLoopEnded);
         }
 
         @Override
-        public int kernelDescriptor() throws IOException {
+        public int duplicateKernelSocket() throws IOException {
             KernelListener listener = kernelListener;
             if (listener == null) {
                 throw new IOException("the server is closed");
@@ -700,7 +700,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public void suspendKernel() throws IOException {
+        public void suspendKernelListener() throws IOException {
             KernelListener listener = kernelListener;
             if (listener != null) {
                 suspendedKernelFd = listener.duplicate();
@@ -710,7 +710,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
 
         @Override
-        public void resumeKernel() throws IOException {
+        public void resumeKernelListener() throws IOException {
             int listeningFd = suspendedKernelFd;
             if (listeningFd >= 0) {
                 suspendedKernelFd = -1;

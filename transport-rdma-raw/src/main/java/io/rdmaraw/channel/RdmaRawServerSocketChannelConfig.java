@@ -31,7 +31,7 @@ public final class RdmaRawServerSocketChannelConfig
                             RdmaRawServerSocketChannelConfig::setDeferAccept)
                     .with(RdmaRawChannelOption.TCP_MAXSEG, c -> c.maxSegmentBytes,
                             RdmaRawServerSocketChannelConfig::setMaxSegment)
-                    .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_DEFER_ACCEPT"), RdmaRawChannelOption.TCP_DEFER_ACCEPT)
+                    .alias(RdmaRawChannelOption.ofIoUring("TCP_DEFER_ACCEPT"), RdmaRawChannelOption.TCP_DEFER_ACCEPT)
                     .with(RdmaRawChannelOption.SO_MARK, c -> c.mark, RdmaRawServerSocketChannelConfig::setMark)
                     .with(RdmaRawChannelOption.IP_FREEBIND, c -> c.isKernelFlag(NumberedOptions.IP_FREEBIND),
                             (c, on) -> c.setKernelFlag(NumberedOptions.IP_FREEBIND, on))
@@ -39,9 +39,9 @@ public final class RdmaRawServerSocketChannelConfig
                             (c, on) -> c.setKernelFlag(NumberedOptions.IP_TRANSPARENT, on))
                     .with(RdmaRawChannelOption.ACCEPT_GROUP, c -> c.acceptGroup,
                             RdmaRawServerSocketChannelConfig::setAcceptGroup)
-                    .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
-                    .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
-                    .alsoAs(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
+                    .alias(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
+                    .alias(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
+                    .alias(StandardSocketOptions.SO_REUSEPORT, RdmaRawChannelOption.SO_REUSEPORT)
                     .numberedFlag(OptionTable.SOL_SOCKET, 2, ChannelOption.SO_REUSEADDR)
                     .numberedFlag(OptionTable.SOL_SOCKET, 15, RdmaRawChannelOption.SO_REUSEPORT)
                     .numbered(OptionTable.SOL_SOCKET, 36, RdmaRawChannelOption.SO_MARK)
@@ -50,7 +50,7 @@ public final class RdmaRawServerSocketChannelConfig
                     .numbered(OptionTable.IPPROTO_TCP, 2, RdmaRawChannelOption.TCP_MAXSEG)
                     .numbered(OptionTable.IPPROTO_TCP, 9, RdmaRawChannelOption.TCP_DEFER_ACCEPT)
                     .numbered(OptionTable.IPPROTO_TCP, 23, ChannelOption.TCP_FASTOPEN)
-                    .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
+                    .withUnsupported("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
 
     private final RdmaRawServerSocketChannel channel;
     private volatile int backlog = Math.max(1, NetUtil.SOMAXCONN);
@@ -79,10 +79,10 @@ public final class RdmaRawServerSocketChannelConfig
 
     /** Applies the options that concern connections before they are accepted. */
     void applyTo(TcpListener listener) {
-        listener.fastOpen(tcpFastopen);
+        listener.maxFastOpens(tcpFastopen);
         listener.deferAccept(deferAcceptSeconds);
-        listener.maxSegment(maxSegmentBytes);
-        listener.receiveBuffer(receiveBufferBytes);
+        listener.maxSegmentBytes(maxSegmentBytes);
+        listener.receiveBufferBytes(receiveBufferBytes);
         listener.soMark(mark);
     }
 
@@ -188,7 +188,7 @@ public final class RdmaRawServerSocketChannelConfig
 
     @Override
     public int getReceiveBufferSize() {
-        return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().receiveBufferBytes();
+        return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().initialReceiveBufferBytes();
     }
 
     /** Sets the receive buffer of connections that are accepted later, in bytes. */

@@ -62,7 +62,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     private final RdmaRawSocketChannelConfig config = new RdmaRawSocketChannelConfig(this);
     private final StreamInbox inbox = new StreamInbox(this);
-    private final Listener connectionListener = new Listener();
+    private final TransportOwner transportOwner = new TransportOwner();
     /** The connection, from connect or accept on. Kept after the channel is closed. */
     private volatile StreamTransport transport;
     private volatile TcpStack tcpStack;
@@ -173,7 +173,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      *         carries it, another capture is running on the loop, or the file cannot be created
      */
     public Future<Void> capture(Path file, long maxBytes) {
-        return new CaptureBegin(this, file, maxBytes).begin();
+        return new CaptureStarter(this, file, maxBytes).begin();
     }
 
     /** Stores a capture that has started. Called on the loop. */
@@ -192,20 +192,20 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Applies a changed option to the connection, if there is one, on its loop. */
-    void settingChanged(Consumer<TcpConnection> change) {
-        settingChanged(change, change);
+    void applyChange(Consumer<TcpConnection> change) {
+        applyChange(change, change);
     }
 
     /**
      * Applies a changed option to the connection.
      *
-     * @param late replaces the change if the connection moves and other changes may have overtaken this one; it applies
+     * @param ifMoved replaces the change if the connection moves and other changes may have overtaken this one; it applies
      *         the current value
      */
-    void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
+    void applyChange(Consumer<TcpConnection> change, Consumer<TcpConnection> ifMoved) {
         StreamTransport current = transport;
         if (current != null) {
-            current.settingChanged(change, late);
+            current.applyChange(change, ifMoved);
         }
     }
 
@@ -237,7 +237,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
                 TimeUnit.MILLISECONDS);
         arrived.addListener(done -> timeout.cancel(false));
         arrival = arrived;
-        transport.attach(connectionListener, tcpStack);
+        transport.attach(transportOwner, tcpStack);
         return arrived;
     }
 
@@ -251,13 +251,13 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     void joinLoop(RdmaRawIoHandler handler) throws IOException {
-        inbox.joinedLoop();
+        inbox.joinLoop();
         ((StreamUnsafe) unsafe()).connector.joinLoop();
         hasJoinedLoop = true;
         if (transport != null) {
             if (arrival == null) {
                 tcpStack = handler.openTcpStack();
-                transport.attach(connectionListener, tcpStack);
+                transport.attach(transportOwner, tcpStack);
             }
             arrival = null;
             if (parent() != null) {
@@ -343,15 +343,15 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (!ioHandler().config().connectsByDevice(remote)
                 || requestedLocal != null && isForeign(tcpStack.opener(), requestedLocal)
                 || tcpStack.opener().isForKernel(requestedLocal, remote, mark)) {
-            rejectMark(mark, remote);
-            KernelTransport opening = newKernelTransport(tcpStack.counters());
+            requireNoMark(mark, remote);
+            KernelTransport opening = newKernelTransport(tcpStack.statistics());
             transport = opening;
             if (config.isTcpFastOpenConnect()) {
                 flushEarlyData();
             }
             opening.connect(requestedLocal, remote);
         } else {
-            TcpTransport opening = tcpStack.opener().connect(requestedLocal, remote, mark, connectionListener);
+            TcpTransport opening = tcpStack.opener().connect(requestedLocal, remote, mark, transportOwner);
             transport = opening;
             // Cleared, because the requested address may have port 0. The actual port is read from the transport.
             localAddress = null;
@@ -361,12 +361,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
     }
 
-    KernelTransport newKernelTransport(TcpStackStatistics counters) {
-        return new KernelTransport(connectionListener, counters);
+    KernelTransport newKernelTransport(TcpStackStatistics statistics) {
+        return new KernelTransport(transportOwner, statistics);
     }
 
     /** Rejects a mark on a connection of the kernel. Its packets would be routed without the mark. */
-    private static void rejectMark(int mark, InetSocketAddress remote) throws IOException {
+    private static void requireNoMark(int mark, InetSocketAddress remote) throws IOException {
         if (mark != 0) {
             throw new IOException("SO_MARK is " + mark + ", but the kernel has to carry the connection to "
                     + remote + ", and the JDK's sockets cannot be marked: have its route lead to the device's"
@@ -592,13 +592,13 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         ChannelFuture input = shutdownInput();
         if (input.isDone()) {
             // A loop that has ended calls no listener.
-            shutdownDone(output, input, promise);
+            completeShutdown(output, input, promise);
         } else {
-            input.addListener(done -> shutdownDone(output, input, promise));
+            input.addListener(done -> completeShutdown(output, input, promise));
         }
     }
 
-    private static void shutdownDone(ChannelFuture output, ChannelFuture input, ChannelPromise promise) {
+    private static void completeShutdown(ChannelFuture output, ChannelFuture input, ChannelPromise promise) {
         Throwable cause = output.cause() != null ? output.cause() : input.cause();
         if (cause != null) {
             promise.setFailure(cause);
@@ -631,7 +631,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     }
 
     /** Receives the transport's calls, so that these methods are not visible to users of the channel. */
-    private final class Listener implements ConnectionOwner, KernelTransport.Owner {
+    private final class TransportOwner implements ConnectionOwner, KernelTransport.Owner {
         @Override
         public void transportChanged() {
             RdmaRawSocketChannel.this.transportChanged();
@@ -648,8 +648,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         }
 
         @Override
-        public boolean sharesFlushes() {
-            return config.sharesFlushes();
+        public boolean consolidatesFlushes() {
+            return config.consolidatesFlushes();
         }
 
         @Override

@@ -59,7 +59,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile boolean reuseAddress;
     private volatile boolean allowHalfClosure;
     private volatile boolean tcpFastOpenConnect;
-    private volatile boolean sharedFlushes;
+    private volatile boolean consolidatedFlushes;
 
     RdmaRawSocketChannelConfig(RdmaRawSocketChannel channel) {
         super(channel);
@@ -70,7 +70,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     void applyTo(TcpConnection connection) {
         connection.noDelay(tcpNoDelay);
         if (receiveBufferBytes > 0) {
-            connection.receiveBuffer(receiveBufferBytes);
+            connection.receiveBufferBytes(receiveBufferBytes);
         }
         connection.dscp(trafficClass >>> DSCP_SHIFT);
         connection.hopLimit(timeToLive);
@@ -99,12 +99,12 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
             connection.maxPacingRate(maxPacingRate);
         }
         if (maxSegmentBytes > 0) {
-            connection.maxSegment(maxSegmentBytes);
+            connection.maxSegmentBytes(maxSegmentBytes);
         }
         if (quickAck != null) {
             connection.quickAck(quickAck);
         }
-        connection.notSentLowWater(notSentLowWater());
+        connection.notSentLowWaterBytes(notSentLowWater());
         connection.finWait2Millis(finWait2Millis());
         connection.cork(cork);
     }
@@ -166,7 +166,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
                 .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,
                         RdmaRawSocketChannelConfig::setTcpFastOpenConnect)
-                .with(RdmaRawChannelOption.SHARED_FLUSHES, c -> c.sharedFlushes, (c, on) -> c.sharedFlushes = on)
+                .with(RdmaRawChannelOption.FLUSH_CONSOLIDATION, c -> c.consolidatedFlushes, (c, on) -> c.consolidatedFlushes = on)
                 .with(RdmaRawChannelOption.TCP_KEEPIDLE, c -> c.keepIdleSeconds,
                         RdmaRawSocketChannelConfig::setKeepIdle)
                 .with(RdmaRawChannelOption.TCP_KEEPINTVL, c -> c.keepIntervalSeconds,
@@ -188,23 +188,23 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         RdmaRawSocketChannelConfig::setMaxSegment)
                 .with(RdmaRawChannelOption.TCP_LINGER2, c -> c.finWait2Seconds,
                         RdmaRawSocketChannelConfig::setLinger2)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_NOTSENT_LOWAT"), RdmaRawChannelOption.TCP_NOTSENT_LOWAT)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_CORK"), RdmaRawChannelOption.TCP_CORK)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_QUICKACK"), RdmaRawChannelOption.TCP_QUICKACK)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPIDLE"), RdmaRawChannelOption.TCP_KEEPIDLE)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
-                .alsoAs(RdmaRawChannelOption.ofIoUring("TCP_USER_TIMEOUT"), RdmaRawChannelOption.TCP_USER_TIMEOUT)
-                .alsoAs("TCP_KEEPIDLE", RdmaRawChannelOption.TCP_KEEPIDLE)
-                .alsoAs("TCP_KEEPINTERVAL", RdmaRawChannelOption.TCP_KEEPINTVL)
-                .alsoAs("TCP_KEEPCOUNT", RdmaRawChannelOption.TCP_KEEPCNT)
-                .alsoAs(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
-                .alsoAs(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF)
-                .alsoAs(StandardSocketOptions.SO_KEEPALIVE, ChannelOption.SO_KEEPALIVE)
-                .alsoAs(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
-                .alsoAs(StandardSocketOptions.SO_LINGER, ChannelOption.SO_LINGER)
-                .alsoAs(StandardSocketOptions.TCP_NODELAY, ChannelOption.TCP_NODELAY)
-                .alsoAs(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
+                .alias(RdmaRawChannelOption.ofIoUring("TCP_NOTSENT_LOWAT"), RdmaRawChannelOption.TCP_NOTSENT_LOWAT)
+                .alias(RdmaRawChannelOption.ofIoUring("TCP_CORK"), RdmaRawChannelOption.TCP_CORK)
+                .alias(RdmaRawChannelOption.ofIoUring("TCP_QUICKACK"), RdmaRawChannelOption.TCP_QUICKACK)
+                .alias(RdmaRawChannelOption.ofIoUring("TCP_KEEPIDLE"), RdmaRawChannelOption.TCP_KEEPIDLE)
+                .alias(RdmaRawChannelOption.ofIoUring("TCP_KEEPINTVL"), RdmaRawChannelOption.TCP_KEEPINTVL)
+                .alias(RdmaRawChannelOption.ofIoUring("TCP_KEEPCNT"), RdmaRawChannelOption.TCP_KEEPCNT)
+                .alias(RdmaRawChannelOption.ofIoUring("TCP_USER_TIMEOUT"), RdmaRawChannelOption.TCP_USER_TIMEOUT)
+                .alias("TCP_KEEPIDLE", RdmaRawChannelOption.TCP_KEEPIDLE)
+                .alias("TCP_KEEPINTERVAL", RdmaRawChannelOption.TCP_KEEPINTVL)
+                .alias("TCP_KEEPCOUNT", RdmaRawChannelOption.TCP_KEEPCNT)
+                .alias(StandardSocketOptions.SO_RCVBUF, ChannelOption.SO_RCVBUF)
+                .alias(StandardSocketOptions.SO_SNDBUF, ChannelOption.SO_SNDBUF)
+                .alias(StandardSocketOptions.SO_KEEPALIVE, ChannelOption.SO_KEEPALIVE)
+                .alias(StandardSocketOptions.SO_REUSEADDR, ChannelOption.SO_REUSEADDR)
+                .alias(StandardSocketOptions.SO_LINGER, ChannelOption.SO_LINGER)
+                .alias(StandardSocketOptions.TCP_NODELAY, ChannelOption.TCP_NODELAY)
+                .alias(StandardSocketOptions.IP_TOS, ChannelOption.IP_TOS)
                 .numberedFlag(OptionTable.SOL_SOCKET, 2, ChannelOption.SO_REUSEADDR)
                 .numberedFlag(OptionTable.SOL_SOCKET, 9, ChannelOption.SO_KEEPALIVE)
                 .numbered(OptionTable.SOL_SOCKET, 36, RdmaRawChannelOption.SO_MARK)
@@ -225,7 +225,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                 .numbered(OptionTable.IPPROTO_TCP, 18, RdmaRawChannelOption.TCP_USER_TIMEOUT)
                 .numberedLong(OptionTable.IPPROTO_TCP, 25, RdmaRawChannelOption.TCP_NOTSENT_LOWAT)
                 .numberedFlag(OptionTable.IPPROTO_TCP, 30, ChannelOption.TCP_FASTOPEN_CONNECT)
-                .without("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
+                .withUnsupported("SO_INCOMING_NAPI_ID", RdmaRawChannelOption.NO_NAPI_ID);
     }
 
     /** Returns whether the port of a client that binds port 0 is selected when the channel connects. */
@@ -247,8 +247,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
         return mark;
     }
 
-    boolean sharesFlushes() {
-        return sharedFlushes;
+    boolean consolidatesFlushes() {
+        return consolidatedFlushes;
     }
 
     // The setters below pass on the current value of the field, not the argument. While the connection moves between
@@ -256,7 +256,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private void setTimeToLive(int hops) {
         timeToLive = ObjectUtil.checkInRange(hops, 1, MAX_BYTE, "IP_TTL");
-        channel.settingChanged(connection -> connection.hopLimit(timeToLive));
+        channel.applyChange(connection -> connection.hopLimit(timeToLive));
     }
 
     /** Sets the mark of an accepted connection. The connection already uses it. */
@@ -266,32 +266,32 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private void setMark(int value) {
         mark = value;
-        channel.settingChanged(connection -> ((TcpTransport) connection.attachment()).soMark(mark));
+        channel.applyChange(connection -> ((TcpTransport) connection.attachment()).soMark(mark));
     }
 
     private void setKeepIdle(int seconds) {
         keepIdleSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPIDLE");
-        channel.settingChanged(connection -> connection.keepAliveIdleMillis(millis(keepIdleSeconds)));
+        channel.applyChange(connection -> connection.keepAliveIdleMillis(millis(keepIdleSeconds)));
     }
 
     private void setKeepInterval(int seconds) {
         keepIntervalSeconds = ObjectUtil.checkPositive(seconds, "TCP_KEEPINTVL");
-        channel.settingChanged(connection -> connection.keepAliveIntervalMillis(millis(keepIntervalSeconds)));
+        channel.applyChange(connection -> connection.keepAliveIntervalMillis(millis(keepIntervalSeconds)));
     }
 
     private void setKeepProbes(int probes) {
         keepProbes = ObjectUtil.checkInRange(probes, 1, Byte.MAX_VALUE, "TCP_KEEPCNT");
-        channel.settingChanged(connection -> connection.keepAliveProbes(keepProbes));
+        channel.applyChange(connection -> connection.keepAliveProbes(keepProbes));
     }
 
     private void setUserTimeout(int millis) {
         userTimeoutMillis = ObjectUtil.checkPositiveOrZero(millis, "TCP_USER_TIMEOUT");
-        channel.settingChanged(connection -> connection.userTimeoutMillis(userTimeoutMillis));
+        channel.applyChange(connection -> connection.userTimeoutMillis(userTimeoutMillis));
     }
 
     private void setSynRetries(int retries) {
         synRetries = ObjectUtil.checkInRange(retries, 1, Byte.MAX_VALUE, "TCP_SYNCNT");
-        channel.settingChanged(connection -> connection.synRetries(synRetries));
+        channel.applyChange(connection -> connection.synRetries(synRetries));
     }
 
     /** Accepts the 32-bit range of Linux. */
@@ -300,7 +300,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
             throw new IllegalArgumentException("TCP_NOTSENT_LOWAT: " + bytes + " (expected: 0-4294967295)");
         }
         notSentLowWaterBytes = bytes;
-        channel.settingChanged(connection -> connection.notSentLowWater(notSentLowWater()));
+        channel.applyChange(connection -> connection.notSentLowWaterBytes(notSentLowWater()));
     }
 
     /** More than {@link Integer#MAX_VALUE} bytes are never queued. */
@@ -314,18 +314,18 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
      */
     private void setCork(boolean on) {
         cork = on;
-        channel.settingChanged(connection -> connection.cork(on), connection -> connection.cork(cork));
+        channel.applyChange(connection -> connection.cork(on), connection -> connection.cork(cork));
     }
 
     private void setQuickAck(boolean on) {
         quickAck = on;
-        channel.settingChanged(connection -> connection.quickAck(on), connection -> connection.quickAck(quickAck));
+        channel.applyChange(connection -> connection.quickAck(on), connection -> connection.quickAck(quickAck));
     }
 
     private void setMaxSegment(int bytes) {
         maxSegmentBytes = checkMaxSegment(bytes);
         if (bytes > 0) {
-            channel.settingChanged(connection -> connection.maxSegment(bytes));
+            channel.applyChange(connection -> connection.maxSegmentBytes(bytes));
         }
     }
 
@@ -335,7 +335,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
 
     private void setLinger2(int seconds) {
         finWait2Seconds = seconds;
-        channel.settingChanged(connection -> connection.finWait2Millis(finWait2Millis()));
+        channel.applyChange(connection -> connection.finWait2Millis(finWait2Millis()));
     }
 
     private String getCongestionControl() {
@@ -346,12 +346,12 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private void setCongestionControl(String name) {
         CongestionControls.named(name);
         congestionControl = name;
-        channel.settingChanged(connection -> connection.congestionControl(congestionControl));
+        channel.applyChange(connection -> connection.congestionControl(congestionControl));
     }
 
     private void setMaxPacingRate(long bytesPerSecond) {
         maxPacingRate = ObjectUtil.checkPositiveOrZero(bytesPerSecond, "SO_MAX_PACING_RATE");
-        channel.settingChanged(connection -> connection.maxPacingRate(maxPacingRate));
+        channel.applyChange(connection -> connection.maxPacingRate(maxPacingRate));
     }
 
     /**
@@ -392,7 +392,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
      */
     @Override
     public int getReceiveBufferSize() {
-        return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().receiveBufferBytes();
+        return receiveBufferBytes > 0 ? receiveBufferBytes : channel.groupConfig().initialReceiveBufferBytes();
     }
 
     /**
@@ -406,7 +406,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setReceiveBufferSize(int bytes) {
         receiveBufferBytes = Math.max(MIN_RECEIVE_BUFFER_BYTES, ObjectUtil.checkPositive(bytes, "receiveBufferSize"));
-        channel.settingChanged(connection -> connection.receiveBuffer(receiveBufferBytes));
+        channel.applyChange(connection -> connection.receiveBufferBytes(receiveBufferBytes));
         return this;
     }
 
@@ -422,7 +422,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setTcpNoDelay(boolean noDelay) {
         tcpNoDelay = noDelay;
-        channel.settingChanged(connection -> connection.noDelay(noDelay),
+        channel.applyChange(connection -> connection.noDelay(noDelay),
                 connection -> connection.noDelay(tcpNoDelay));
         return this;
     }
@@ -435,7 +435,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setKeepAlive(boolean on) {
         keepAlive = on;
-        channel.settingChanged(connection -> connection.keepAlive(keepAlive));
+        channel.applyChange(connection -> connection.keepAlive(keepAlive));
         return this;
     }
 
@@ -448,7 +448,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     @Override
     public RdmaRawSocketChannelConfig setTrafficClass(int value) {
         trafficClass = ObjectUtil.checkInRange(value, 0, MAX_BYTE, "trafficClass");
-        channel.settingChanged(connection -> connection.dscp(trafficClass >>> DSCP_SHIFT));
+        channel.applyChange(connection -> connection.dscp(trafficClass >>> DSCP_SHIFT));
         return this;
     }
 

@@ -11,7 +11,7 @@ import java.util.concurrent.TimeUnit;
  *
  * {@snippet :
  * RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0")
- *         .tcp(new RdmaRawTcpSettings().retries(8).finWait2(10, TimeUnit.SECONDS)).build();
+ *         .tcp(new RdmaRawTcpSettings().maxTimeouts(8).finWait2(10, TimeUnit.SECONDS)).build();
  * }
  *
  * <p>Setters throw {@link IllegalArgumentException} if a value is out of range. Names in parentheses are settings of
@@ -43,7 +43,7 @@ public final class RdmaRawTcpSettings {
         ALWAYS
     }
 
-    private TcpConfig.Builder core = TcpConfig.builder();
+    private TcpConfig.Builder config = TcpConfig.builder();
 
     /** Creates settings with their default values. */
     public RdmaRawTcpSettings() {
@@ -51,17 +51,17 @@ public final class RdmaRawTcpSettings {
 
     RdmaRawTcpSettings copy() {
         RdmaRawTcpSettings copy = new RdmaRawTcpSettings();
-        copy.core = toCore();
+        copy.config = toConfigBuilder();
         return copy;
     }
 
-    /** Returns a builder for the settings of the core that starts with these settings. */
-    TcpConfig.Builder toCore() {
-        return core.build().toBuilder();
+    /** Returns a builder for the settings of the config that starts with these settings. */
+    TcpConfig.Builder toConfigBuilder() {
+        return config.build().toBuilder();
     }
 
-    int receiveBufferBytes() {
-        return core.build().initialReceiveBufferBytes();
+    int initialReceiveBufferBytes() {
+        return config.build().initialReceiveBufferBytes();
     }
 
     /**
@@ -69,7 +69,7 @@ public final class RdmaRawTcpSettings {
      * {@link Ecn#PASSIVE}.
      */
     public RdmaRawTcpSettings ecn(Ecn use) {
-        core.ecn(TcpConfig.EcnMode.valueOf(ObjectUtil.checkNotNull(use, "use").name()));
+        config.ecn(TcpConfig.EcnMode.valueOf(ObjectUtil.checkNotNull(use, "use").name()));
         return this;
     }
 
@@ -79,13 +79,13 @@ public final class RdmaRawTcpSettings {
      * Useful if queues on the path mark early. Default false.
      */
     public RdmaRawTcpSettings alternativeBackoff(boolean on) {
-        core.alternativeBackoff(on);
+        config.alternativeBackoff(on);
         return this;
     }
 
     /** Sets when SYN cookies are used (tcp_syncookies). Default {@link SynCookies#ON_OVERFLOW}. */
     public RdmaRawTcpSettings synCookies(SynCookies use) {
-        core.synCookies(TcpConfig.SynCookieMode.valueOf(ObjectUtil.checkNotNull(use, "use").name()));
+        config.synCookies(TcpConfig.SynCookieMode.valueOf(ObjectUtil.checkNotNull(use, "use").name()));
         return this;
     }
 
@@ -94,8 +94,8 @@ public final class RdmaRawTcpSettings {
      * 2048 to 2^30 bytes, default 256 KiB. The buffer grows up to
      * {@link RdmaRawIoHandlerConfig.Builder#maxReceiveBufferBytes}.
      */
-    public RdmaRawTcpSettings receiveBufferBytes(int bytes) {
-        core.receiveBufferBytes(bytes);
+    public RdmaRawTcpSettings initialReceiveBufferBytes(int bytes) {
+        config.initialReceiveBufferBytes(bytes);
         return this;
     }
 
@@ -104,7 +104,7 @@ public final class RdmaRawTcpSettings {
      * its receive buffer has grown beyond the initial size, the limit is at least 9/4 of that buffer.
      */
     public RdmaRawTcpSettings maxOutOfOrderBytes(int bytes) {
-        core.maxOutOfOrderBytes(bytes);
+        config.maxOutOfOrderBytes(bytes);
         return this;
     }
 
@@ -113,31 +113,31 @@ public final class RdmaRawTcpSettings {
      * {@code bbr} always paces. Default false.
      */
     public RdmaRawTcpSettings pacing(boolean on) {
-        core.pacing(on);
+        config.pacing(on);
         return this;
     }
 
     /** Sets whether selective acknowledgements (RFC 2018) are offered and accepted (tcp_sack). Default true. */
     public RdmaRawTcpSettings sack(boolean on) {
-        core.sack(on);
+        config.sack(on);
         return this;
     }
 
     /** Sets whether timestamps (RFC 7323) are offered and accepted (tcp_timestamps). Default true. */
     public RdmaRawTcpSettings timestamps(boolean on) {
-        core.timestamps(on);
+        config.timestamps(on);
         return this;
     }
 
     /** Sets whether windows above 64 KiB (RFC 7323) are offered and accepted (tcp_window_scaling). Default true. */
     public RdmaRawTcpSettings windowScaling(boolean on) {
-        core.windowScaling(on);
+        config.windowScaling(on);
         return this;
     }
 
     /** Sets the initial congestion window in segments (RFC 6928; initcwnd of a route): 1 to 100, default 10. */
     public RdmaRawTcpSettings initialWindowSegments(int segments) {
-        core.initialWindowSegments(segments);
+        config.initialWindowSegments(segments);
         return this;
     }
 
@@ -146,13 +146,13 @@ public final class RdmaRawTcpSettings {
      * to 30, default 6.
      */
     public RdmaRawTcpSettings synRetries(int retries) {
-        core.synRetries(retries);
+        config.synRetries(retries);
         return this;
     }
 
     /** Sets how often a SYN-ACK is retransmitted (tcp_synack_retries): 0 to 30, default 5. */
     public RdmaRawTcpSettings synAckRetries(int retries) {
-        core.synAckRetries(retries);
+        config.synAckRetries(retries);
         return this;
     }
 
@@ -160,8 +160,8 @@ public final class RdmaRawTcpSettings {
      * Sets the number of consecutive timeouts after which a connection ends (tcp_retries2; R2 of RFC 9293): 1 to 60,
      * default 15.
      */
-    public RdmaRawTcpSettings retries(int retries) {
-        core.retries(retries);
+    public RdmaRawTcpSettings maxTimeouts(int timeouts) {
+        config.maxTimeouts(timeouts);
         return this;
     }
 
@@ -169,8 +169,8 @@ public final class RdmaRawTcpSettings {
      * Sets the number of consecutive timeouts after which the next hop is resolved again (tcp_retries1; R1 of RFC
      * 9293): 1 to 60, default 3.
      */
-    public RdmaRawTcpSettings pathRetries(int retries) {
-        core.pathRetries(retries);
+    public RdmaRawTcpSettings pathSuspectTimeouts(int timeouts) {
+        config.pathSuspectTimeouts(timeouts);
         return this;
     }
 
@@ -179,7 +179,7 @@ public final class RdmaRawTcpSettings {
      * {@link RdmaRawChannelOption#TCP_KEEPCNT} is not set (tcp_keepalive_probes): 1 to 127, default 9.
      */
     public RdmaRawTcpSettings keepAliveProbes(int probes) {
-        core.keepAliveProbes(probes);
+        config.keepAliveProbes(probes);
         return this;
     }
 
@@ -187,8 +187,8 @@ public final class RdmaRawTcpSettings {
      * Sets the maximum number of connections in TIME-WAIT per loop (tcp_max_tw_buckets): 1 to 2^26, default 262,144.
      * Beyond it, the oldest is removed and counted.
      */
-    public RdmaRawTcpSettings maxTimeWait(int connections) {
-        core.maxTimeWait(connections);
+    public RdmaRawTcpSettings maxTimeWaitConnections(int connections) {
+        config.maxTimeWaitConnections(connections);
         return this;
     }
 
@@ -197,13 +197,13 @@ public final class RdmaRawTcpSettings {
      * connection must have used timestamps, which distinguish the segments of the two. Default true.
      */
     public RdmaRawTcpSettings timeWaitReuse(boolean reuse) {
-        core.timeWaitReuse(reuse);
+        config.timeWaitReuse(reuse);
         return this;
     }
 
     /** Sets whether TIME-WAIT ignores RSTs (tcp_rfc1337). Default false. */
     public RdmaRawTcpSettings ignoreResetsInTimeWait(boolean ignore) {
-        core.ignoreResetsInTimeWait(ignore);
+        config.ignoreResetsInTimeWait(ignore);
         return this;
     }
 
@@ -212,7 +212,7 @@ public final class RdmaRawTcpSettings {
      * ICMP messages cannot force smaller segments.
      */
     public RdmaRawTcpSettings minPathMtuBytes(int bytes) {
-        core.minPathMtuBytes(bytes);
+        config.minPathMtuBytes(bytes);
         return this;
     }
 
@@ -221,7 +221,7 @@ public final class RdmaRawTcpSettings {
      * may drop large ones (tcp_mtu_probing): 0 to 15, default 3; 0 disables the detection.
      */
     public RdmaRawTcpSettings blackHoleTimeouts(int timeouts) {
-        core.blackHoleTimeouts(timeouts);
+        config.blackHoleTimeouts(timeouts);
         return this;
     }
 
@@ -229,7 +229,7 @@ public final class RdmaRawTcpSettings {
      * Sets the retransmission timeout before the first round trip is measured (RFC 6298): 1 ms to 60 s, default 1 s.
      */
     public RdmaRawTcpSettings initialRto(long duration, TimeUnit unit) {
-        core.initialRtoNanos(unit.toNanos(duration));
+        config.initialRtoNanos(unit.toNanos(duration));
         return this;
     }
 
@@ -238,7 +238,7 @@ public final class RdmaRawTcpSettings {
      * to 600 s, default 120 s.
      */
     public RdmaRawTcpSettings maxRto(long duration, TimeUnit unit) {
-        core.maxRtoNanos(unit.toNanos(duration));
+        config.maxRtoNanos(unit.toNanos(duration));
         return this;
     }
 
@@ -247,7 +247,7 @@ public final class RdmaRawTcpSettings {
      * 40 ms.
      */
     public RdmaRawTcpSettings delayedAck(long duration, TimeUnit unit) {
-        core.delayedAckNanos(unit.toNanos(duration));
+        config.delayedAckNanos(unit.toNanos(duration));
         return this;
     }
 
@@ -256,7 +256,7 @@ public final class RdmaRawTcpSettings {
      * set (tcp_keepalive_time): at least 1 ms, default two hours.
      */
     public RdmaRawTcpSettings keepAliveIdle(long duration, TimeUnit unit) {
-        core.keepAliveIdleNanos(unit.toNanos(duration));
+        config.keepAliveIdleNanos(unit.toNanos(duration));
         return this;
     }
 
@@ -265,17 +265,17 @@ public final class RdmaRawTcpSettings {
      * (tcp_keepalive_intvl): at least 1 ms, default 75 s.
      */
     public RdmaRawTcpSettings keepAliveInterval(long duration, TimeUnit unit) {
-        core.keepAliveIntervalNanos(unit.toNanos(duration));
+        config.keepAliveIntervalNanos(unit.toNanos(duration));
         return this;
     }
 
     /**
      * Sets the maximum time that data may stay unacknowledged or unsent, if
      * {@link RdmaRawChannelOption#TCP_USER_TIMEOUT} is not set: 0 to 24 days, in whole milliseconds. With 0, the
-     * default, only {@link #retries} counts.
+     * default, only {@link #maxTimeouts} counts.
      */
     public RdmaRawTcpSettings userTimeout(long duration, TimeUnit unit) {
-        core.userTimeoutNanos(unit.toNanos(duration));
+        config.userTimeoutNanos(unit.toNanos(duration));
         return this;
     }
 
@@ -284,7 +284,7 @@ public final class RdmaRawTcpSettings {
      * {@link RdmaRawChannelOption#TCP_LINGER2} is not set (tcp_fin_timeout): at least 1 ms, default 60 s.
      */
     public RdmaRawTcpSettings finWait2(long duration, TimeUnit unit) {
-        core.finWait2Nanos(unit.toNanos(duration));
+        config.finWait2Nanos(unit.toNanos(duration));
         return this;
     }
 
@@ -293,7 +293,7 @@ public final class RdmaRawTcpSettings {
      * accepted by a new connection.
      */
     public RdmaRawTcpSettings timeWait(long duration, TimeUnit unit) {
-        core.timeWaitNanos(unit.toNanos(duration));
+        config.timeWaitNanos(unit.toNanos(duration));
         return this;
     }
 
@@ -302,7 +302,7 @@ public final class RdmaRawTcpSettings {
      * default 100 ms.
      */
     public RdmaRawTcpSettings challengeAckInterval(long duration, TimeUnit unit) {
-        core.challengeAckIntervalNanos(unit.toNanos(duration));
+        config.challengeAckIntervalNanos(unit.toNanos(duration));
         return this;
     }
 
@@ -310,8 +310,8 @@ public final class RdmaRawTcpSettings {
      * Sets the time after which a larger path MTU is tried again (route/mtu_expires): at least 1 s, default ten
      * minutes.
      */
-    public RdmaRawTcpSettings pathMtuAge(long duration, TimeUnit unit) {
-        core.pathMtuAgeNanos(unit.toNanos(duration));
+    public RdmaRawTcpSettings pathMtuLifetime(long duration, TimeUnit unit) {
+        config.pathMtuLifetimeNanos(unit.toNanos(duration));
         return this;
     }
 }

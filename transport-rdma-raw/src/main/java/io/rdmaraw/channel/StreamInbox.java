@@ -76,7 +76,7 @@ final class StreamInbox {
      * Called when the channel has moved to another loop. A task that is scheduled on the former loop will do nothing,
      * so another one may be scheduled here. The transport reports waiting bytes on the new loop.
      */
-    void joinedLoop() {
+    void joinLoop() {
         scheduled = false;
     }
 
@@ -149,13 +149,13 @@ final class StreamInbox {
         // The handle allocates no buffers here, because the device receives into buffers posted in advance. A size set
         // by the user still limits each message.
         boolean adaptiveSize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
-        boolean copiesPayload = channel.config().copiesReceived() && transport.receivesIntoSlots();
-        TcpStackStatistics counters = channel.tcpStack().counters();
+        boolean copiesPayload = channel.config().copiesReceivedData() && transport.receivesIntoSlots();
+        TcpStackStatistics statistics = channel.tcpStack().statistics();
         do {
             ByteBuf piece;
             if (copiesPayload) {
                 piece = copyForUser(received, handle);
-                counters.copiedForAllocator++;
+                statistics.copiedForAllocator++;
             } else {
                 piece = adaptiveSize ? received.pollMerged(channel.alloc(), limitBytes(handle))
                         : received.poll(Math.max(1, handle.guess()));
@@ -182,7 +182,7 @@ final class StreamInbox {
      */
     @SuppressWarnings("deprecation") // as above
     private int limitBytes(RecvByteBufAllocator.Handle handle) {
-        return channel.config().readLimitSet() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;
+        return channel.config().isReadLimited() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;
     }
 
     @SuppressWarnings("deprecation") // as above

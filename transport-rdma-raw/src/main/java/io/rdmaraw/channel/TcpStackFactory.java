@@ -3,7 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.host.IpContext;
-import io.rdmaraw.host.SharedTcpNetwork;
+import io.rdmaraw.host.KernelTcpNetwork;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.loopback.LoopbackTcpNetwork;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
@@ -32,19 +32,19 @@ final class TcpStackFactory {
      */
     static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) throws IOException {
         String device = handler.config().device();
-        TcpNetwork network = networkOf(handler, device, (EventLoop) loop);
-        return new TcpStack(handler.deviceQueue(device, PORT_NUMBER), network,
+        TcpNetwork network = newNetwork(handler, device, (EventLoop) loop);
+        return new TcpStack(handler.openDeviceQueue(device, PORT_NUMBER), network,
                 handler.config().tcpOptions(), loop, new SecureRandom());
     }
 
-    private static TcpNetwork networkOf(RdmaRawIoHandler handler, String device, EventLoop loop) throws IOException {
+    private static TcpNetwork newNetwork(RdmaRawIoHandler handler, String device, EventLoop loop) throws IOException {
         UserspaceHostConfig userspaceHost = handler.config().userspaceHostOrNull();
         if (userspaceHost == null && new DeviceName(device).isLoopback()) {
             return new LoopbackTcpNetwork(device);
         }
         IpContext ipContext = handler.ipContext();
-        return userspaceHost == null ? new SharedTcpNetwork(device, ipContext, loop)
+        return userspaceHost == null ? new KernelTcpNetwork(device, ipContext, loop)
                 : new UserspaceTcpNetwork(device, UserspaceIpHost.join(device, userspaceHost,
-                        handler.deviceQueue(device, PORT_NUMBER), ipContext, loop), ipContext, loop);
+                        handler.openDeviceQueue(device, PORT_NUMBER), ipContext, loop), ipContext, loop);
     }
 }

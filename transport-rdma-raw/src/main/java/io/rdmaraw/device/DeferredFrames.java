@@ -13,10 +13,10 @@ import java.util.Arrays;
 final class DeferredFrames {
     private static final int MAX_FRAMES = 1024;
 
-    private ByteBuf[] frames = new ByteBuf[FrameQueue.BURST_FRAMES];
-    private int[] flowTags = new int[FrameQueue.BURST_FRAMES];
-    private boolean[] checksumsVerified = new boolean[FrameQueue.BURST_FRAMES];
-    private boolean[] vlanTagged = new boolean[FrameQueue.BURST_FRAMES];
+    private ByteBuf[] frames = new ByteBuf[FrameQueue.MAX_BURST_FRAMES];
+    private int[] flowTags = new int[FrameQueue.MAX_BURST_FRAMES];
+    private boolean[] checksumsVerified = new boolean[FrameQueue.MAX_BURST_FRAMES];
+    private boolean[] vlanTagged = new boolean[FrameQueue.MAX_BURST_FRAMES];
     private int size;
 
     int size() {
@@ -25,7 +25,7 @@ final class DeferredFrames {
 
     /** Returns whether a full burst can be added. */
     boolean hasRoomForBurst() {
-        return size + FrameQueue.BURST_FRAMES <= MAX_FRAMES;
+        return size + FrameQueue.MAX_BURST_FRAMES <= MAX_FRAMES;
     }
 
     /** Moves a frame out of a burst. */

@@ -46,9 +46,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private final ArrayDeque<FrameReceiver> waitingForRoom = new ArrayDeque<>();
     private final FlowTagTable tags;
     private final Set<FrameReceiver> receivers = new LinkedHashSet<>();
-    private final Consumer<Throwable> failures;
+    private final Consumer<Throwable> onFailure;
     private final Consumer<DeviceQueue> onDeviceRemoved;
-    private final List<Runnable> onClose = new ArrayList<>();
+    private final List<Runnable> closeActions = new ArrayList<>();
     private final FrameDispatcher dispatcher;
     /**
      * Set during {@link #receive} and {@link #deliver}. Handlers that run in {@code deliver} may call either
@@ -58,15 +58,15 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     /** Set when the device is gone. After that only {@link #close} may be called. */
     private boolean removed;
     private final PortStatistics statistics;
-    private final DeviceEvents events;
+    private final QueueFlightRecorder events;
     private final DropLog dropLog;
     private int dropLogCountdown = BURSTS_PER_DROP_LOG;
     private final QueueRecovery recovery;
 
     public DeviceQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameQueueOptions options, Map<String, List<RdmaRawMetric>> channelKinds,
-              Consumer<Throwable> failures, Consumer<DeviceQueue> onDeviceRemoved) {
-        this.failures = failures;
+              Consumer<Throwable> onFailure, Consumer<DeviceQueue> onDeviceRemoved) {
+        this.onFailure = onFailure;
         this.onDeviceRemoved = onDeviceRemoved;
         this.device = device;
         this.portNumber = portNumber;
@@ -76,9 +76,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         frameQueue = FrameQueue.open(device, portNumber, completionChannel, options);
         tags = new FlowTagTable(frameQueue, device);
         statistics = new PortStatistics(device, portNumber, frameQueue.counters(), channelKinds);
-        dispatcher = new FrameDispatcher(this, tags, receivers, statistics, failures);
-        events = new DeviceEvents(device.name(), portNumber);
-        dropLog = new DropLog(device.name(), statistics, statistics::eachChannel, device.reportedReasons(),
+        dispatcher = new FrameDispatcher(this, tags, receivers, statistics, onFailure);
+        events = new QueueFlightRecorder(device.name(), portNumber);
+        dropLog = new DropLog(device.name(), statistics, statistics::channelIterator, device.reportedReasons(),
                 LOGGER::warn, System.nanoTime());
         recovery = new QueueRecovery(device.name() + " port " + portNumber, frameQueue, tags, events, loop,
                 recoveryOwner());
@@ -146,15 +146,15 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             throw e;
         }
         statistics.add(receiver);
-        statistics.rules = tags.ruleCount();
+        statistics.ruleCount = tags.ruleCount();
         if (!own.isEmpty() || !rss.isEmpty()) {
-            events.recordFlowChange(receiver, own.isEmpty() ? rss : own, statistics.rules);
+            events.recordFlowChange(receiver, own.isEmpty() ? rss : own, statistics.ruleCount);
         }
     }
 
     /** Adds an action to run on the loop's thread before the queue closes. */
-    public void onClose(Runnable action) {
-        onClose.add(action);
+    public void addCloseAction(Runnable action) {
+        closeActions.add(action);
     }
 
     public void detach(FrameReceiver receiver) {
@@ -163,9 +163,9 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         tags.detach(receiver);
         waitingForRoom.remove(receiver);
         statistics.remove(receiver);
-        statistics.rules = tags.ruleCount();
-        if (statistics.rules != rulesBefore) {
-            events.recordFlowChange(receiver, List.of(), statistics.rules);
+        statistics.ruleCount = tags.ruleCount();
+        if (statistics.ruleCount != rulesBefore) {
+            events.recordFlowChange(receiver, List.of(), statistics.ruleCount);
         }
     }
 
@@ -176,12 +176,12 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * @return false if the device cannot install the replacement rules; the channel then stays in the shared
      *         rules
      */
-    public boolean withdrawFromShared(FrameReceiver receiver) {
-        return tags.withdrawFromShared(receiver);
+    public boolean withdrawFromRss(FrameReceiver receiver) {
+        return tags.withdrawFromRss(receiver);
     }
 
-    /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()} as soon as the send queue has room. */
-    public void awaitRoom(FrameReceiver receiver) {
+    /** Requests a call of {@link FrameReceiver#onSendRoom()} as soon as the send queue has room. */
+    public void notifyWhenRoom(FrameReceiver receiver) {
         waitingForRoom.add(receiver);
     }
 
@@ -200,7 +200,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         try {
             int received = dispatcher.receive(frameQueue);
             if (received > 0) {
-                statistics.burst(received);
+                statistics.countBurst(received);
                 events.onBurst(frameQueue.counters().copiedOutFrames);
                 if (--dropLogCountdown <= 0) {
                     logDrops();
@@ -213,7 +213,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             }
             return received;
         } catch (VerbsException e) {
-            failDevice(e);
+            handleDeviceFailure(e);
             return 0;
         } finally {
             dispatching = false;
@@ -241,7 +241,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             }
             return delivered;
         } catch (VerbsException e) {
-            failDevice(e);
+            handleDeviceFailure(e);
             return false;
         } finally {
             dispatching = false;
@@ -265,18 +265,18 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     private void notifyRoomWaiters() {
         for (int n = waitingForRoom.size(); n > 0 && frameQueue.sendRoom() > 0; n--) {
-            waitingForRoom.remove().sendQueueHasRoom();
+            waitingForRoom.remove().onSendRoom();
         }
     }
 
     /** Handles a failed device: dispatches its pending asynchronous events, then closes its channels. */
-    private void failDevice(VerbsException cause) {
+    private void handleDeviceFailure(VerbsException cause) {
         LOGGER.warn("{} port {}: the device fails, its channels are closed", device.name(), portNumber, cause);
         device.dispatchAsyncEvents();
-        loop.execute(this::deviceRemoved);
+        loop.execute(this::handleDeviceRemoval);
     }
 
-    private void deviceRemoved() {
+    private void handleDeviceRemoval() {
         if (removed) {
             return;
         }
@@ -285,7 +285,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         fireEvent(new QueueEvent(QueueEvent.Kind.DEVICE_REMOVED, device.name(), portNumber,
                 frameQueue.inFlight()));
         for (FrameReceiver receiver : List.copyOf(receivers)) {
-            receiver.deviceRemoved();
+            receiver.onDeviceRemoved();
         }
         onDeviceRemoved.accept(this);
     }
@@ -307,14 +307,14 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             }
 
             @Override
-            public void recovered(long lostFrames) {
-                fireEvent(new QueueEvent(QueueEvent.Kind.RECOVERED, device.name(), portNumber, lostFrames));
+            public void onRecovered(long lostFrames) {
+                fireEvent(new QueueEvent(QueueEvent.Kind.QUEUE_RECOVERED, device.name(), portNumber, lostFrames));
                 notifyRoomWaiters();
             }
 
             @Override
-            public void failDevice(VerbsException cause) {
-                DeviceQueue.this.failDevice(cause);
+            public void onDeviceFailure(VerbsException cause) {
+                DeviceQueue.this.handleDeviceFailure(cause);
             }
 
             @Override
@@ -336,7 +336,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             do {
                 int received = dispatcher.receive(frameQueue);
                 if (received > 0) {
-                    statistics.burst(received);
+                    statistics.countBurst(received);
                     dispatcher.deliver();
                 }
                 frameQueue.reclaim();
@@ -348,41 +348,41 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     private void fireEvent(QueueEvent event) {
         for (FrameReceiver receiver : List.copyOf(receivers)) {
-            receiver.queueEvent(event);
+            receiver.onQueueEvent(event);
         }
     }
 
     @Override
     public void onAsyncEvent(AsyncEvent event) {
-        FrameQueue.Resets resets = frameQueue.resets();
+        FrameQueue.ResetCounts resetCounts = frameQueue.resetCounts();
         // A loop that has terminated closes the queue. The loop that read the event must not fail.
-        LoopTasks.executeOrElse(loop, () -> handleAsyncEvent(event, resets),
+        LoopTasks.executeOrElse(loop, () -> handleAsyncEvent(event, resetCounts),
                 () -> LOGGER.debug("{} port {}: event dropped, because the loop has ended: {}", device.name(),
                         portNumber, event));
     }
 
-    private void handleAsyncEvent(AsyncEvent event, FrameQueue.Resets resets) {
+    private void handleAsyncEvent(AsyncEvent event, FrameQueue.ResetCounts resetCounts) {
         QueueEvent.Kind kind = QueueEvent.kindOf(event);
         if (kind == null || event.port() != 0 && event.port() != portNumber) {
             return;
         }
         switch (kind) {
-            case DEVICE_REMOVED -> deviceRemoved();
-            case QUEUE_FAILED -> recoverFrom(event, resets);
+            case DEVICE_REMOVED -> handleDeviceRemoval();
+            case QUEUE_FAILED -> recoverFrom(event, resetCounts);
             default -> fireEvent(new QueueEvent(kind, device.name(), portNumber, 0));
         }
     }
 
-    private void recoverFrom(AsyncEvent event, FrameQueue.Resets resets) {
+    private void recoverFrom(AsyncEvent event, FrameQueue.ResetCounts resetCounts) {
         if (removed) {
             return;
         }
         try {
-            if (frameQueue.recordFailure(event.sourceOrNull(), resets)) {
+            if (frameQueue.recordFailure(event.sourceOrNull(), resetCounts)) {
                 recovery.recover();
             }
         } catch (VerbsException e) {
-            failDevice(e);
+            handleDeviceFailure(e);
         }
     }
 
@@ -394,7 +394,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         try {
             frameQueue.arm();
         } catch (VerbsException e) {
-            failDevice(e);
+            handleDeviceFailure(e);
         }
     }
 
@@ -409,7 +409,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     public void close() {
         device.removeListener(this);
-        List.copyOf(onClose).forEach(Runnable::run);
+        List.copyOf(closeActions).forEach(Runnable::run);
         tags.close();
         dispatcher.close();
         frameQueue.close();

@@ -95,13 +95,13 @@ final class DropLog {
                 continue;
             }
             Long lastNanos = reported.get(metric.name());
-            boolean isLevel = metric.kind() == RdmaRawMetric.Kind.LEVEL;
-            if (lastNanos != null && (isLevel || nowNanos - lastNanos < QUIET_NANOS)) {
+            boolean isGauge = metric.kind() == RdmaRawMetric.Kind.GAUGE;
+            if (lastNanos != null && (isGauge || nowNanos - lastNanos < QUIET_NANOS)) {
                 forgetSeries(source, metric.name());
                 continue;
             }
             long count = source.value(metric);
-            boolean shouldReport = count > 0 && (isLevel
+            boolean shouldReport = count > 0 && (isGauge
                     || seriesOf(source, metric.name(), lastNanos == null ? 0 : count, nowNanos).drops(count, nowNanos)
                     >= MIN_SERIES_DROPS);
             if (!shouldReport) {
@@ -111,7 +111,7 @@ final class DropLog {
             if (markReported(metric.name(), lastNanos, nowNanos)) {
                 log.accept(deviceName + ": " + metric.name() + ", " + count + " times so far ("
                         + metric.description() + "): " + remedy + ". It is "
-                        + (isLevel ? "not logged again" : "logged at most once an hour")
+                        + (isGauge ? "not logged again" : "logged at most once an hour")
                         + " for this device; ./rdma-raw top and the metrics count it");
             }
         }

@@ -62,7 +62,7 @@ final class DropRemedies {
             entry("route-lookup-limited", "the host has policy rules (ip rule), and very many addresses send: block"
                     + " forged senders with a firewall in front"),
             entry("unresolved", NEXT_HOP),
-            entry("timeouts", "peers do not answer, or our packets do not reach them: " + NEXT_HOP
+            entry("connection-timeouts", "peers do not answer, or our packets do not reach them: " + NEXT_HOP
                     + "; 'tcpdump' at the peer shows what arrives"),
             entry("suspect-paths", "a peer has answered none of several repeats: " + NEXT_HOP + "; 'tcpdump' at the"
                     + " peer shows what arrives"),

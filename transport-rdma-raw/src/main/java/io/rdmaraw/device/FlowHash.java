@@ -25,7 +25,7 @@ final class FlowHash {
         int etherType = length < EthernetHeader.LENGTH_BYTES ? 0 : frame.getUnsignedShort(from + ETHERTYPE_OFFSET);
         if (etherType == EtherType.IPV4) {
             begin = IPV4_ADDRESSES_OFFSET;
-            end = EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES + PORTS_BYTES;
+            end = EthernetHeader.LENGTH_BYTES + Ipv4Header.MIN_LENGTH_BYTES + PORTS_BYTES;
         } else if (etherType == EtherType.IPV6) {
             begin = IPV6_ADDRESSES_OFFSET;
             end = EthernetHeader.LENGTH_BYTES + Ipv6Header.LENGTH_BYTES + PORTS_BYTES;

@@ -50,12 +50,12 @@ final class FlowTagTable {
         /** Whether there are channels and all of them only queue frames; see {@link FrameReceiver#queuesOnly}. */
         boolean queuesOnly;
         /** Whether the device also delivers VLAN-tagged frames, which do not belong to the rule. */
-        final boolean dropsTagged;
+        final boolean dropsVlanTagged;
 
-        private Entry(FlowSpec spec, int tag, boolean deviceDeliversTagged) {
+        private Entry(FlowSpec spec, int tag, boolean deviceDeliversVlanTagged) {
             this.spec = spec;
             this.tag = tag;
-            dropsTagged = deviceDeliversTagged && spec.isUntaggedIp();
+            dropsVlanTagged = deviceDeliversVlanTagged && spec.isUntaggedIp();
         }
 
         /**
@@ -102,7 +102,7 @@ final class FlowTagTable {
     /** Index 0 is for the special rule, since devices report tag 0 for frames of rules without a tag. */
     private Entry[] byTag = new Entry[8];
     private final IntObjectMap<Entry> byShareableTag = new IntObjectHashMap<>();
-    private final boolean deviceDeliversTagged;
+    private final boolean deviceDeliversVlanTagged;
     private Entry[] byRssTag = new Entry[0];
     /**
      * Tags of removed rules. They are not reused until no frame of the old rule can be left in the queue, unless no
@@ -117,7 +117,7 @@ final class FlowTagTable {
     FlowTagTable(FrameQueue queue, SharedDevice device) {
         this.queue = queue;
         this.device = device;
-        deviceDeliversTagged = !new DeviceName(device.name()).isSoftware();
+        deviceDeliversVlanTagged = !new DeviceName(device.name()).isSoftware();
     }
 
     /** Returns the rule with a tag, or null if no channel of this loop has it. */
@@ -145,7 +145,7 @@ final class FlowTagTable {
 
     private Entry attachByFreeTag(FlowSpec spec) {
         int tag = freeTag();
-        Entry entry = new Entry(spec, tag, deviceDeliversTagged);
+        Entry entry = new Entry(spec, tag, deviceDeliversVlanTagged);
         steer(entry);
         byTag[tag] = entry;
         minFreeTag = tag + 1;
@@ -159,7 +159,7 @@ final class FlowTagTable {
                     + " distinguish its frames from those of \"" + spec + "\": bind that channel on another loop");
         }
         int tag = isSpecial ? 0 : shareableTag(spec);
-        Entry entry = new Entry(spec, tag, deviceDeliversTagged);
+        Entry entry = new Entry(spec, tag, deviceDeliversVlanTagged);
         steer(entry);
         if (isSpecial) {
             byTag[0] = entry;
@@ -190,8 +190,8 @@ final class FlowTagTable {
         Entry entry = rssBySpec.get(spec);
         if (entry == null || entry.rss.isWithdrawn()) {
             spec.checkHostTraffic();
-            entry = new Entry(spec, 0, deviceDeliversTagged);
-            setRss(entry, device.rssFlows().join(spec, queue, ownerOrNull));
+            entry = new Entry(spec, 0, deviceDeliversVlanTagged);
+            setRss(entry, device.rssFlows().attach(spec, queue, ownerOrNull));
             rssBySpec.put(spec, entry);
         }
         add(receiver, entry);
@@ -262,11 +262,11 @@ final class FlowTagTable {
      * @return whether it was withdrawn from all its rules; false if the device cannot install the replacement
      *         rules
      */
-    boolean withdrawFromShared(FrameReceiver receiver) {
+    boolean withdrawFromRss(FrameReceiver receiver) {
         boolean withdrawn = true;
         for (Entry entry : byReceiver.getOrDefault(receiver, List.of())) {
             withdrawn &= entry.isRss() && entry.receivers.length == 1
-                    && device.rssFlows().withdrawFromShared(entry.rss, queue);
+                    && device.rssFlows().tryDetach(entry.rss, queue);
         }
         return withdrawn;
     }
@@ -309,7 +309,7 @@ final class FlowTagTable {
 
     private void removeFromDevice(Entry entry) {
         if (entry.isRss()) {
-            device.rssFlows().leave(entry.rss, queue);
+            device.rssFlows().detach(entry.rss, queue);
         } else {
             entry.flow.close();
         }
@@ -324,7 +324,7 @@ final class FlowTagTable {
         // If the rule was withdrawn, its entry has been removed when the queue was replaced.
         if (byRssTag[index] == entry) {
             byRssTag[index] = null;
-            device.rssFlows().leave(entry.rss, queue);
+            device.rssFlows().detach(entry.rss, queue);
         }
     }
 
@@ -371,7 +371,7 @@ final class FlowTagTable {
     }
 
     private void rejoin(Entry entry) {
-        RssFlow joined = device.rssFlows().rejoin(entry.rss, queue);
+        RssFlow joined = device.rssFlows().reattach(entry.rss, queue);
         // Null means that the server has withdrawn the rule in the meantime.
         if (joined != null) {
             setRss(entry, joined);

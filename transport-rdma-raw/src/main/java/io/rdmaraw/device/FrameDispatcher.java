@@ -20,26 +20,26 @@ final class FrameDispatcher {
     private final FlowTagTable tags;
     private final Set<FrameReceiver> attached;
     private final PortStatistics statistics;
-    private final Consumer<Throwable> failures;
+    private final Consumer<Throwable> onFailure;
     private final ReceiveBurst burst = new ReceiveBurst();
     private final DeferredFrames deferred = new DeferredFrames();
     /** Index ranges of the burst that wait for {@link #deliver}, in order: first index and end index. */
-    private final int[] pendingFrom = new int[FrameQueue.BURST_FRAMES];
-    private final int[] pendingEnd = new int[FrameQueue.BURST_FRAMES];
+    private final int[] pendingFrom = new int[FrameQueue.MAX_BURST_FRAMES];
+    private final int[] pendingEnd = new int[FrameQueue.MAX_BURST_FRAMES];
     private int pendingRanges;
-    private final FrameReceiver[] receiversInBurst = new FrameReceiver[FrameQueue.BURST_FRAMES];
+    private final FrameReceiver[] receiversInBurst = new FrameReceiver[FrameQueue.MAX_BURST_FRAMES];
     private int receiversInBurstCount;
 
     /**
      * @param attached the receivers that have not detached
      */
     FrameDispatcher(DeviceQueue deviceQueue, FlowTagTable tags, Set<FrameReceiver> attached, PortStatistics statistics,
-                    Consumer<Throwable> failures) {
+                    Consumer<Throwable> onFailure) {
         this.deviceQueue = deviceQueue;
         this.tags = tags;
         this.attached = attached;
         this.statistics = statistics;
-        this.failures = failures;
+        this.onFailure = onFailure;
     }
 
     /** Returns whether a burst can be received. The number of frames that wait for {@link #deliver} is limited. */
@@ -119,10 +119,10 @@ final class FrameDispatcher {
             ByteBuf frame = deferred.remove(i);
             FlowTagTable.Entry entry = tags.entry(deferred.flowTag(i));
             try {
-                entry = entry != null ? entry : joinSharedRule(deferred.flowTag(i));
+                entry = entry != null ? entry : joinRssRule(deferred.flowTag(i));
                 dispatchFrame(entry, frame, deferred.checksumVerified(i), deferred.vlanTagged(i));
             } catch (Throwable e) {
-                failures.accept(e);
+                onFailure.accept(e);
                 if (entry == null) {
                     statistics.unmatchedFrames++;
                     frame.release();
@@ -147,7 +147,7 @@ final class FrameDispatcher {
                 while (next < end) {
                     FlowTagTable.Entry entry = tags.entry(burst.flowTag(next));
                     if (entry == null) {
-                        entry = joinSharedRule(burst.flowTag(next));
+                        entry = joinRssRule(burst.flowTag(next));
                     }
                     int runEnd = dispatchRun(entry, next, end);
                     if (runEnd == next) {
@@ -156,7 +156,7 @@ final class FrameDispatcher {
                     next = runEnd;
                 }
             } catch (Throwable e) {
-                failures.accept(e);
+                onFailure.accept(e);
                 next = dropFailed(next);
             }
         }
@@ -181,7 +181,7 @@ final class FrameDispatcher {
      * Lets the owner of a shared rule join this loop to it. A frame of the rule may arrive before the task that
      * joins the loop.
      */
-    private FlowTagTable.Entry joinSharedRule(int tag) {
+    private FlowTagTable.Entry joinRssRule(int tag) {
         RssFlow flow = tag < RssFlows.FIRST_TAG ? null : deviceQueue.device().rssFlows().find(tag);
         if (flow == null || !(flow.ownerOrNull() instanceof RssFlowOwner owner)) {
             return null;
@@ -196,7 +196,7 @@ final class FrameDispatcher {
             return from;
         }
         int runEnd = Math.min(burst.endOfRun(from), end);
-        if (entry.dropsTagged) {
+        if (entry.dropsVlanTagged) {
             runEnd = burst.endOfUntagged(from, runEnd);
             if (runEnd == from) {
                 return from;
@@ -212,14 +212,14 @@ final class FrameDispatcher {
     }
 
     private void dispatchFrame(FlowTagTable.Entry entry, int index) {
-        boolean vlanTagged = entry != null && entry.dropsTagged && burst.endOfUntagged(index, index + 1) == index;
+        boolean vlanTagged = entry != null && entry.dropsVlanTagged && burst.endOfUntagged(index, index + 1) == index;
         dispatchFrame(entry, burst.takeFrame(index), burst.checksumVerified(index), vlanTagged);
     }
 
     private void dispatchFrame(FlowTagTable.Entry entry, ByteBuf frame, boolean checksumVerified,
                                boolean vlanTagged) {
-        if (entry != null && entry.dropsTagged && vlanTagged) {
-            statistics.taggedFrames++;
+        if (entry != null && entry.dropsVlanTagged && vlanTagged) {
+            statistics.vlanTaggedFrames++;
             frame.release();
             return;
         }
@@ -234,17 +234,17 @@ final class FrameDispatcher {
             return;
         }
         for (int r = 1; r < receivers.length; r++) {
-            deliverShared(receivers[r], frame.retainedDuplicate(), checksumVerified);
+            deliverIfAttached(receivers[r], frame.retainedDuplicate(), checksumVerified);
         }
         if (receivers.length > 1) {
-            deliverShared(receivers[0], frame, checksumVerified);
+            deliverIfAttached(receivers[0], frame, checksumVerified);
         } else {
             deliverTo(receivers[0], frame, checksumVerified);
         }
     }
 
     /** Passes a frame to one of several receivers of a rule, unless a handler of an earlier one has detached it. */
-    private void deliverShared(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
+    private void deliverIfAttached(FrameReceiver receiver, ByteBuf frame, boolean checksumVerified) {
         if (attached.contains(receiver)) {
             deliverTo(receiver, frame, checksumVerified);
         } else {
@@ -275,7 +275,7 @@ final class FrameDispatcher {
             try {
                 receiver.endBurst();
             } catch (Throwable e) {
-                failures.accept(e);
+                onFailure.accept(e);
             }
         }
         receiversInBurstCount = 0;

@@ -54,15 +54,15 @@ public interface FrameReceiver {
     /** Called at the end of a burst in which the receiver received frames. */
     void endBurst();
 
-    /** Called when the send queue has room again, once per call of {@link DeviceQueue#awaitRoom}. */
-    void sendQueueHasRoom();
+    /** Called when the send queue has room again, once per call of {@link DeviceQueue#notifyWhenRoom}. */
+    void onSendRoom();
 
     /** Called when the state of the queue changes. */
-    default void queueEvent(QueueEvent event) {
+    default void onQueueEvent(QueueEvent event) {
     }
 
     /** Called when the device and its queue are gone. */
-    default void deviceRemoved() {
+    default void onDeviceRemoved() {
     }
 
     /** Returns the name under which statistics list the receiver. */

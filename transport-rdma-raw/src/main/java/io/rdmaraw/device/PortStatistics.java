@@ -20,13 +20,13 @@ import java.util.function.ToLongFunction;
 
 import static io.rdmaraw.metrics.RdmaRawMetric.Kind.COPY;
 import static io.rdmaraw.metrics.RdmaRawMetric.Kind.DROP;
-import static io.rdmaraw.metrics.RdmaRawMetric.Kind.LEVEL;
+import static io.rdmaraw.metrics.RdmaRawMetric.Kind.GAUGE;
 import static io.rdmaraw.metrics.RdmaRawMetric.Kind.WORK;
 
 /** The counters of one loop's queue on one port. The loop writes with plain stores; any thread may read. */
 public final class PortStatistics implements RdmaRawPortStatistics {
     /** Number of classes of {@link #burstsOfFill(int)}. */
-    private static final int FILL_CLASSES = 32 - Integer.numberOfLeadingZeros(FrameQueue.BURST_FRAMES);
+    private static final int FILL_CLASSES = 32 - Integer.numberOfLeadingZeros(FrameQueue.MAX_BURST_FRAMES);
     private static final MetricTable<PortStatistics> TABLE = new MetricTable<PortStatistics>()
             .traffic("received.frames", of(c -> c.receivedFrames), "frames received")
             .traffic("received.bytes", of(c -> c.receivedBytes), "bytes of the frames received")
@@ -36,7 +36,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .work("receive.polls.empty", of(c -> c.emptyReceivePolls), "polls that found nothing")
             .work("receive.bursts", s -> s.bursts, "polls that found frames")
             .work("send.bursts", of(c -> c.sendBursts), "doorbells rung for sends")
-            .work("segmented.frames", of(c -> c.segmentedFrames),
+            .work("segmented.frames", of(c -> c.tsoFrames),
                     "sent frames that the device segmented")
             .work("padded.frames", of(c -> c.paddedFrames), "frames padded to the minimum length of Ethernet")
             .ofDevice(WORK, "partial-checksum", fromSameHost(FromSameHost::partialChecksums),
@@ -45,13 +45,13 @@ public final class PortStatistics implements RdmaRawPortStatistics {
                     "GSO frames (beyond the MTU) from a sender on the same host, segmented by softverbs")
             .ofDevice(WORK, "gso-frames.segments", fromSameHost(FromSameHost::gsoSegments),
                     "segments that softverbs made of GSO frames")
-            .ofDevice(WORK, "gso-frames.unsegmented", fromSameHost(FromSameHost::unsegmentedFrames),
+            .ofDevice(WORK, "gso-frames.unsegmented", fromSameHost(FromSameHost::gsoUnsegmented),
                     "GSO frames of TCP received unsegmented")
             .ofDevice(WORK, "gso-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
                     "UDP frames beyond the MTU that softverbs left to the kernel, because the lengths of"
                             + " their datagrams are unknown")
             .drop("no-channel", s -> s.unmatchedFrames, "frames for a channel that was closed")
-            .drop("vlan-tag", s -> s.taggedFrames,
+            .drop("vlan-tag", s -> s.vlanTaggedFrames,
                     "VLAN-tagged frames that the device delivered for rules of untagged frames; the kernel's VLAN"
                             + " interfaces do not receive them")
             .drop("send-error", of(c -> c.sendErrors), "frames for which the device reported a send error")
@@ -105,12 +105,12 @@ public final class PortStatistics implements RdmaRawPortStatistics {
             .error("released-early", of(c -> c.releasedEarlyFrames),
                     "sent frames that handlers had released after writing them")
             .error("recoveries", of(c -> c.recoveries), "failed queue pairs that were recovered")
-            .add(LEVEL, "rules", s -> s.rules, "flow rules of this queue")
-            .ofDevice(LEVEL, "rules.kernel-visible", s -> s.device.counters().kernelVisibleRules(),
+            .add(GAUGE, "rules", s -> s.ruleCount, "flow rules of this queue")
+            .ofDevice(GAUGE, "rules.kernel-visible", s -> s.device.counters().kernelVisibleRules(),
                     "rules whose frames the kernel may answer too: see docs/reference/security.md")
-            .add(LEVEL, "slots.in-use", of(c -> c.slots == null ? 0 : c.slots.inUse()),
+            .add(GAUGE, "slots.in-use", of(c -> c.slots == null ? 0 : c.slots.inUse()),
                     "slots that are posted, in flight, or held by handlers and connections")
-            .add(LEVEL, "channels", s -> s.channels.size(), "channels on this queue");
+            .add(GAUGE, "channels", s -> s.channels.size(), "channels on this queue");
 
     private final SharedDevice device;
     private final int portNumber;
@@ -122,8 +122,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     private final long[] fills = new long[FILL_CLASSES + 1];
     long bursts;
     public long unmatchedFrames;
-    public long taggedFrames;
-    public int rules;
+    public long vlanTaggedFrames;
+    public int ruleCount;
 
     /**
      * A channel of the queue.
@@ -175,7 +175,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     }
 
     /** Counts a received burst. */
-    public void burst(int frames) {
+    public void countBurst(int frames) {
         bursts++;
         fills[32 - Integer.numberOfLeadingZeros(frames)]++;
     }
@@ -203,7 +203,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
      * Returns an iterator over the channels' counters. Concurrent additions and removals may or may not be
      * visible.
      */
-    Iterator<RdmaRawMetered> eachChannel() {
+    Iterator<RdmaRawMetered> channelIterator() {
         return channels.keySet().iterator();
     }
 
@@ -220,7 +220,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     private static Map<RdmaRawMetric, Long> countersOf(RdmaRawMetered counted) {
         Map<RdmaRawMetric, Long> values = new HashMap<>();
         for (RdmaRawMetric metric : counted.metrics()) {
-            if (metric.kind() != RdmaRawMetric.Kind.LEVEL) {
+            if (metric.kind() != RdmaRawMetric.Kind.GAUGE) {
                 values.put(metric, counted.value(metric));
             }
         }

@@ -14,7 +14,7 @@ public record QueueEvent(Kind kind, String deviceName, int portNumber, long lost
     /** The kinds of events. */
     public enum Kind {
         /** The queue pair had failed and has been recovered. */
-        RECOVERED,
+        QUEUE_RECOVERED,
         /** The queue pair or a completion queue has failed. A recovery follows. */
         QUEUE_FAILED,
         /** The port has lost its link. */

@@ -31,10 +31,10 @@ final class QueueRecovery {
          *
          * @param lostFrames number of frames in flight that were lost
          */
-        void recovered(long lostFrames);
+        void onRecovered(long lostFrames);
 
         /** Called when the queue cannot be recovered. */
-        void failDevice(VerbsException cause);
+        void onDeviceFailure(VerbsException cause);
 
         /** Returns whether the device has been given up. */
         boolean isRemoved();
@@ -43,7 +43,7 @@ final class QueueRecovery {
     private final String name;
     private final FrameQueue queue;
     private final FlowTagTable tags;
-    private final DeviceEvents events;
+    private final QueueFlightRecorder events;
     private final Executor loop;
     private final Owner owner;
     private final RecoveryRateLimiter rateLimiter = new RecoveryRateLimiter(System.nanoTime());
@@ -54,7 +54,7 @@ final class QueueRecovery {
     private int failures;
     private long lostBefore;
 
-    QueueRecovery(String name, FrameQueue queue, FlowTagTable tags, DeviceEvents events, Executor loop, Owner owner) {
+    QueueRecovery(String name, FrameQueue queue, FlowTagTable tags, QueueFlightRecorder events, Executor loop, Owner owner) {
         this.name = name;
         this.queue = queue;
         this.tags = tags;
@@ -91,7 +91,7 @@ final class QueueRecovery {
         if (report != null) {
             LOGGER.warn("{}: {}", name, report);
         }
-        owner.recovered(lost);
+        owner.onRecovered(lost);
     }
 
     private void recoverLater(long waitNanos) {
@@ -101,7 +101,7 @@ final class QueueRecovery {
                 try {
                     recover();
                 } catch (VerbsException e) {
-                    owner.failDevice(e);
+                    owner.onDeviceFailure(e);
                 }
             }
         };

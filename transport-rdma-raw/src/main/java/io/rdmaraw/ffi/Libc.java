@@ -121,7 +121,7 @@ public final class Libc {
     }
 
     /** Returns the effective user ID of the process. */
-    public static int effectiveUser() {
+    public static int effectiveUid() {
         return NativeCall.intValue(GETEUID, 0, 0, 0);
     }
 

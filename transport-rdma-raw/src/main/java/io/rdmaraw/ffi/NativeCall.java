@@ -209,7 +209,7 @@ public final class NativeCall {
      * which should exist before the call: a segment created for the call is not always optimised away, and then
      * each call allocates.
      */
-    public static MethodHandle hottestHandle(FunctionDescriptor descriptor) {
+    public static MethodHandle criticalHandle(FunctionDescriptor descriptor) {
         return Downcalls.critical(descriptor);
     }
 

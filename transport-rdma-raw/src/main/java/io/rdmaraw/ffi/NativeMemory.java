@@ -21,7 +21,7 @@ public final class NativeMemory {
     private static final VarHandle BYTE = ValueLayout.JAVA_BYTE.varHandle();
     private static final VarHandle ALIGNED_INT = ValueLayout.JAVA_INT.varHandle();
     private static final VarHandle ALIGNED_LONG = ValueLayout.JAVA_LONG.varHandle();
-    private static final long BASE_MASK = Long.MAX_VALUE >>> 1;
+    private static final long USER_SPACE_MASK = Long.MAX_VALUE >>> 1;
     private static final boolean SWAP = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
     private NativeMemory() {
@@ -32,8 +32,8 @@ public final class NativeMemory {
      * space. Accesses at small offsets are therefore known to be within {@link #ALL} and need no bounds check. Hot
      * path.
      */
-    public static long base(long address) {
-        return address & BASE_MASK;
+    public static long assumeUserSpace(long address) {
+        return address & USER_SPACE_MASK;
     }
 
     /** Returns the byte at {@code address}. */

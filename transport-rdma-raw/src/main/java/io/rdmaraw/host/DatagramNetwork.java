@@ -84,7 +84,7 @@ public interface DatagramNetwork {
      * Returns whether the kernel socket or the rule of a userspace host receives the datagrams that no other rule
      * matches.
      */
-    boolean isKernelServed();
+    boolean hasFallbackReceiver();
 
     /** Returns the flow rules for the datagrams of a multicast group. */
     List<FlowSpec> groupFlows(InetSocketAddress group);

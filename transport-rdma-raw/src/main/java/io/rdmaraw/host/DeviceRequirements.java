@@ -27,7 +27,7 @@ public final class DeviceRequirements {
     private static final int CAP_PERFMON = 38;
     private static final int CAP_BPF = 39;
     /** First kernel version that accepts the AF_XDP programs without CAP_PERFMON. */
-    private static final int[] WITHOUT_PERFMON = {6, 17};
+    private static final int[] FIRST_KERNEL_WITHOUT_PERFMON = {6, 17};
     private static final Pattern VERSION = Pattern.compile("(\\d+)\\.(\\d+).*", Pattern.DOTALL);
     /** SECCOMP_MODE_FILTER of linux/seccomp.h. */
     private static final String SECCOMP_FILTER = "2";
@@ -41,7 +41,7 @@ public final class DeviceRequirements {
 
     /** Checks this host. */
     public DeviceRequirements() {
-        this(Path.of("/"), CapabilityBroker.isNamed());
+        this(Path.of("/"), CapabilityBroker.isConfigured());
     }
 
     /**
@@ -75,7 +75,7 @@ public final class DeviceRequirements {
      * Returns a text with all missing requirements to append to the message of an error. Empty if none is known, or if
      * the message already ends with the text.
      */
-    public String addition(String deviceName, String message) {
+    public String messageSuffix(String deviceName, String message) {
         List<String> missing = missing(deviceName);
         String addition = missing.isEmpty() ? "" : ". Missing here: " + String.join("; ", missing);
         return message != null && message.endsWith(addition) ? "" : addition;
@@ -85,9 +85,9 @@ public final class DeviceRequirements {
      * Returns the exception to throw instead of an error of a device. The message of a permission error is extended by
      * all missing requirements.
      */
-    public static RuntimeException explained(RuntimeException error, String deviceName) {
+    public static RuntimeException withMissingRequirements(RuntimeException error, String deviceName) {
         return error instanceof VerbsException e && (e.errno() == Errno.EPERM || e.errno() == Errno.EACCES)
-                ? e.adding(new DeviceRequirements().addition(deviceName, e.getMessage())) : error;
+                ? e.adding(new DeviceRequirements().messageSuffix(deviceName, e.getMessage())) : error;
     }
 
     private void addInterface(List<String> missing, String name) {
@@ -108,42 +108,42 @@ public final class DeviceRequirements {
     private void addCapabilities(List<String> missing, boolean xdp) {
         long held = status("CapEff").map(hex -> Long.parseUnsignedLong(hex, HEX)).orElse(-1L);
         List<String> names = new ArrayList<>();
-        if (!has(held, CAP_NET_RAW)) {
+        if (!hasCapability(held, CAP_NET_RAW)) {
             names.add("CAP_NET_RAW");
         }
-        if (xdp && !has(held, CAP_NET_ADMIN)) {
+        if (xdp && !hasCapability(held, CAP_NET_ADMIN)) {
             names.add("CAP_NET_ADMIN");
         }
         // Kernels before 5.8 do not have these two capabilities; later ones accept CAP_SYS_ADMIN instead.
-        if (xdp && !has(held, CAP_BPF) && !has(held, CAP_SYS_ADMIN)) {
+        if (xdp && !hasCapability(held, CAP_BPF) && !hasCapability(held, CAP_SYS_ADMIN)) {
             names.add("CAP_BPF");
         }
-        if (xdp && !has(held, CAP_PERFMON) && !has(held, CAP_SYS_ADMIN) && wantsPerfmon()) {
+        if (xdp && !hasCapability(held, CAP_PERFMON) && !hasCapability(held, CAP_SYS_ADMIN) && needsPerfmon()) {
             names.add("CAP_PERFMON (before Linux 6.17)");
         }
         if (!names.isEmpty()) {
             missing.add("the process lacks " + String.join(", ", names) + ": run it as root, in a container with"
                     + " --cap-add, in a systemd unit with AmbientCapabilities, or use rdma-raw-broker"
-                    + " (docs/reference/security.md)" + (xdp && isFiltered() ? "; its seccomp profile has to allow"
+                    + " (docs/reference/security.md)" + (xdp && isSeccompFiltered() ? "; its seccomp profile has to allow"
                     + " bpf(2) too, as examples/containers/seccomp.json does" : ""));
         }
     }
 
-    private boolean wantsPerfmon() {
+    private boolean needsPerfmon() {
         Matcher version = VERSION.matcher(read("proc/sys/kernel/osrelease"));
         if (!version.matches()) {
             return false;
         }
         int[] kernel = {Integer.parseInt(version.group(1)), Integer.parseInt(version.group(2))};
-        return Arrays.compare(kernel, WITHOUT_PERFMON) < 0;
+        return Arrays.compare(kernel, FIRST_KERNEL_WITHOUT_PERFMON) < 0;
     }
 
     /** Returns whether a seccomp profile filters the system calls of the process. The filter itself cannot be read. */
-    private boolean isFiltered() {
+    private boolean isSeccompFiltered() {
         return status("Seccomp").filter(SECCOMP_FILTER::equals).isPresent();
     }
 
-    private static boolean has(long set, int capability) {
+    private static boolean hasCapability(long set, int capability) {
         return (set >>> capability & 1) != 0;
     }
 

@@ -47,29 +47,29 @@ final class EphemeralPorts {
     }
 
     /** A reserved port and the peers it is connected to. */
-    private static final class SharedPort {
+    private static final class ReservedPort {
         private final Reservation reservation;
         private final Set<Peer> peers = new HashSet<>(2);
         private int index;
 
-        SharedPort(Reservation reservation) {
+        ReservedPort(Reservation reservation) {
             this.reservation = reservation;
         }
     }
 
     /** The ports of one local address that connections may share. */
     private static final class Pool {
-        private final List<SharedPort> ports = new ArrayList<>();
+        private final List<ReservedPort> ports = new ArrayList<>();
         private final Map<Peer, Integer> usersByPeer = new HashMap<>();
         private boolean kernelExhausted;
         private long exhaustedNanos;
     }
 
-    private final Reserver kernel;
+    private final Reserver reserver;
     private final Map<Local, Pool> pools = new HashMap<>();
 
-    EphemeralPorts(Reserver kernel) {
-        this.kernel = kernel;
+    EphemeralPorts(Reserver reserver) {
+        this.reserver = reserver;
     }
 
     /**
@@ -79,11 +79,11 @@ final class EphemeralPorts {
     static EphemeralPorts ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
-            return BY_NAMESPACE.computeIfAbsent(namespace, key -> new EphemeralPorts(EphemeralPorts::placeholder));
+            return BY_NAMESPACE.computeIfAbsent(namespace, key -> new EphemeralPorts(EphemeralPorts::reserveInKernel));
         }
     }
 
-    private static Reservation placeholder(Local local, int port) throws IOException {
+    private static Reservation reserveInKernel(Local local, int port) throws IOException {
         PortReservation placeholder = PortReservation.reserve(IpProtocol.TCP, local.address, false, port,
                 local.scope);
         return new Reservation(placeholder.port(), placeholder::close);
@@ -99,20 +99,20 @@ final class EphemeralPorts {
     Reservation reserve(IpAddress address, int scope, int port, IpAddress remote, int remotePort) throws IOException {
         Local local = new Local(address, scope);
         if (port != 0) {
-            return kernel.reserve(local, port);
+            return reserver.reserve(local, port);
         }
         Peer peer = new Peer(remote, remotePort);
         BindException refusal = null;
         if (mayQueryKernel(local)) {
             try {
-                return add(local, kernel.reserve(local, 0), peer);
+                return add(local, reserver.reserve(local, 0), peer);
             } catch (BindException e) {
                 refusal = e;
             }
         }
-        Reservation shared = share(local, peer, refusal != null);
-        if (shared != null) {
-            return shared;
+        Reservation reserved = reusePort(local, peer, refusal != null);
+        if (reserved != null) {
+            return reserved;
         }
         throw refusal != null ? refusal : new BindException("Cannot assign requested address: all ports of " + address
                 + " are in use towards port " + remotePort + " of " + remote
@@ -126,7 +126,7 @@ final class EphemeralPorts {
 
     private synchronized Reservation add(Local local, Reservation reservation, Peer peer) {
         Pool pool = pools.computeIfAbsent(local, key -> new Pool());
-        SharedPort added = new SharedPort(reservation);
+        ReservedPort added = new ReservedPort(reservation);
         added.index = pool.ports.size();
         pool.ports.add(added);
         pool.kernelExhausted = false;
@@ -137,7 +137,7 @@ final class EphemeralPorts {
      * Shares a reserved port with a connection to another peer. The search starts at a random port, so that the result
      * cannot be guessed (RFC 6056 section 3.3.1).
      */
-    private synchronized Reservation share(Local local, Peer peer, boolean kernelExhausted) {
+    private synchronized Reservation reusePort(Local local, Peer peer, boolean kernelExhausted) {
         Pool pool = pools.get(local);
         if (pool == null) {
             return null;
@@ -152,37 +152,37 @@ final class EphemeralPorts {
         }
         int first = ThreadLocalRandom.current().nextInt(count);
         for (int i = 0; i < count; i++) {
-            SharedPort shared = pool.ports.get((first + i) % count);
-            if (!shared.peers.contains(peer)) {
-                return addPeer(local, pool, shared, peer);
+            ReservedPort reserved = pool.ports.get((first + i) % count);
+            if (!reserved.peers.contains(peer)) {
+                return addPeer(local, pool, reserved, peer);
             }
         }
         return null;
     }
 
-    private Reservation addPeer(Local local, Pool pool, SharedPort shared, Peer peer) {
-        shared.peers.add(peer);
+    private Reservation addPeer(Local local, Pool pool, ReservedPort reserved, Peer peer) {
+        reserved.peers.add(peer);
         pool.usersByPeer.merge(peer, 1, Integer::sum);
-        return new Reservation(shared.reservation.port, () -> removePeer(local, pool, shared, peer));
+        return new Reservation(reserved.reservation.port, () -> removePeer(local, pool, reserved, peer));
     }
 
-    private synchronized void removePeer(Local local, Pool pool, SharedPort shared, Peer peer) {
-        if (!shared.peers.remove(peer)) {
+    private synchronized void removePeer(Local local, Pool pool, ReservedPort reserved, Peer peer) {
+        if (!reserved.peers.remove(peer)) {
             return;
         }
         pool.usersByPeer.computeIfPresent(peer, (key, users) -> users == 1 ? null : users - 1);
-        if (!shared.peers.isEmpty()) {
+        if (!reserved.peers.isEmpty()) {
             return;
         }
-        SharedPort last = pool.ports.removeLast();
-        if (last != shared) {
-            last.index = shared.index;
-            pool.ports.set(shared.index, last);
+        ReservedPort last = pool.ports.removeLast();
+        if (last != reserved) {
+            last.index = reserved.index;
+            pool.ports.set(reserved.index, last);
         }
         pool.kernelExhausted = false;
         if (pool.ports.isEmpty()) {
             pools.remove(local, pool);
         }
-        shared.reservation.close();
+        reserved.reservation.close();
     }
 }

@@ -1,7 +1,7 @@
 package io.rdmaraw.host;
 
 import io.netty.buffer.ByteBuf;
-import io.rdmaraw.net.IcmpErrors;
+import io.rdmaraw.net.IcmpErrorParser;
 import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.FrameOrigin;
 import io.rdmaraw.wire.FrameParser;
@@ -31,7 +31,7 @@ public final class IpContext {
     private final Set<Runnable> hostChangeListeners = new LinkedHashSet<>();
     private KernelBuffer kernelBuffer;
     private final PathMtus pathMtus = new PathMtus();
-    private final IcmpErrors icmpErrors = new IcmpErrors(new ParseCounters());
+    private final IcmpErrorParser icmpErrors = new IcmpErrorParser(new ParseCounters());
 
     /**
      * @param maxWaitingPackets maximum number of packets that wait for the MAC addresses of next hops
@@ -64,8 +64,8 @@ public final class IpContext {
         List.copyOf(hostChangeListeners).forEach(Runnable::run);
     }
 
-    public void awaitNeighbor(PendingPacket packet) {
-        neighbors.await(packet);
+    public void sendWhenResolved(PendingPacket packet) {
+        neighbors.sendWhenResolved(packet);
     }
 
     /** Returns how often the host could not solicit a neighbour for this loop. May be called on any thread. */
@@ -103,7 +103,7 @@ public final class IpContext {
     }
 
     /** Returns the parser of ICMP errors. */
-    public IcmpErrors icmpErrors() {
+    public IcmpErrorParser icmpErrors() {
         return icmpErrors;
     }
 
@@ -124,7 +124,7 @@ public final class IpContext {
         }
     }
 
-    public SocketAddressCache addresses() {
+    public SocketAddressCache socketAddresses() {
         return addresses;
     }
 

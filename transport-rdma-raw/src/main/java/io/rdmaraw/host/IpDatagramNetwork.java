@@ -42,7 +42,7 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
     protected abstract boolean isBroadcast(IpAddress target);
 
     /** Returns the source address for groups and broadcasts if the user has set none. */
-    protected abstract IpAddress groupSource(IpAddress target) throws SocketException;
+    protected abstract IpAddress defaultGroupSource(IpAddress target) throws SocketException;
 
     /** Returns the source MAC address of frames. */
     protected abstract long sourceMac() throws SocketException;
@@ -56,7 +56,7 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
      * @param generation generation to store in the path
      * @param source the source address set by the user, or a wildcard
      */
-    protected abstract DatagramPath toHost(long generation, InetSocketAddress destination, IpAddress target,
+    protected abstract DatagramPath pathToHost(long generation, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException;
 
     @Override
@@ -128,22 +128,22 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
         IpAddress target = targetOf(destination.getAddress());
         IpAddress source = sourceOrNull == null ? bound.local() : IpAddress.of(sourceOrNull.getAddress());
         if (target.isMulticast()) {
-            return toGroup(generation, destination, target, source, FlowMatches.groupMac(target));
+            return pathToGroup(generation, destination, target, source, FlowSpecs.groupMac(target));
         }
         if (!isBroadcast(target)) {
-            return toHost(generation, destination, target, source);
+            return pathToHost(generation, destination, target, source);
         }
         if (!options.isBroadcast()) {
             throw new SocketException("Permission denied: " + destination
                     + " is a broadcast address; set ChannelOption.SO_BROADCAST to send to it");
         }
-        return toBroadcast(generation, destination, target, source);
+        return pathToBroadcast(generation, destination, target, source);
     }
 
     /** Finds the path to the broadcast address of a subnet. */
-    protected DatagramPath toBroadcast(long generation, InetSocketAddress destination, IpAddress target,
+    protected DatagramPath pathToBroadcast(long generation, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException {
-        return toGroup(generation, destination, target, source, EthernetHeader.BROADCAST);
+        return pathToGroup(generation, destination, target, source, EthernetHeader.BROADCAST);
     }
 
     /** Returns the destination address, or throws an exception if the channel does not support its IP version. */
@@ -161,18 +161,18 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
      *
      * @param wanted the source address set by the user, or a wildcard
      */
-    protected DatagramPath toGroup(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted,
+    protected DatagramPath pathToGroup(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted,
             long mac) throws IOException {
-        IpAddress source = wanted.isAny() ? sourceToGroup(target) : wanted;
+        IpAddress source = wanted.isAny() ? effectiveGroupSource(target) : wanted;
         SocketErrors.requireSameVersion(source, target);
         return direct(DatagramPath.Kind.DEVICE, generation, destination, target, source, mac)
                 .limitedTo(groupMtuBytes());
     }
 
     /** Returns the source address for a group or a broadcast. */
-    protected final IpAddress sourceToGroup(IpAddress target) throws SocketException {
+    protected final IpAddress effectiveGroupSource(IpAddress target) throws SocketException {
         InetAddress chosen = options.groupSourceOrNull(target.isIpv4());
-        return chosen != null ? IpAddress.of(chosen) : groupSource(target);
+        return chosen != null ? IpAddress.of(chosen) : defaultGroupSource(target);
     }
 
     /** Returns a path that needs no next hop. */

@@ -29,12 +29,12 @@ public interface IpHost {
      */
     default NetworkSnapshot.Path path(NetworkSnapshot snapshot, IpAddress destination, IpAddress sourceOrNull,
             int mark, int preferredLink) {
-        return destination.isLinkLocal() ? snapshot.onLink(preferredLink, destination)
+        return destination.isLinkLocal() ? snapshot.pathOnLink(preferredLink, destination)
                 : snapshot.path(destination, destination.hashCode(), preferredLink);
     }
 
     /** Starts to log when the link of a device goes down, comes up, is renamed or is removed. */
-    default void watch(int linkIndex, String deviceName) {
+    default void logLinkChanges(int linkIndex, String deviceName) {
     }
 
     /** Adds a listener for new snapshots. It is called on the thread that creates them. */

@@ -50,7 +50,7 @@ final class KernelIpHost implements IpHost {
     private record Hop(int linkIndex, IpAddress address) {
     }
 
-    private final RtnetlinkMonitor kernel;
+    private final RtnetlinkMonitor monitor;
     private final RouteQuery routes;
     private final EventFd wakeup = new EventFd();
     private final Queue<Solicitation> solicitations = new ConcurrentLinkedQueue<>();
@@ -59,11 +59,11 @@ final class KernelIpHost implements IpHost {
     private volatile boolean mustRereadAll;
     private long refusals;
     private long refusalLoggedNanos;
-    private final Map<Integer, LinkMonitor> watched = new ConcurrentHashMap<>();
+    private final Map<Integer, LinkChangeLogger> linkLoggers = new ConcurrentHashMap<>();
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
 
-    private KernelIpHost(RtnetlinkMonitor kernel, RouteQuery routes) {
-        this.kernel = kernel;
+    private KernelIpHost(RtnetlinkMonitor monitor, RouteQuery routes) {
+        this.monitor = monitor;
         this.routes = routes;
         Thread thread = new Thread(this::run, "rdma-raw-route");
         thread.setDaemon(true);
@@ -88,7 +88,7 @@ final class KernelIpHost implements IpHost {
 
     @Override
     public NetworkSnapshot snapshot() {
-        return kernel.snapshot();
+        return monitor.snapshot();
     }
 
     /** Uses the routes of the snapshot. If the host has policy rules, the kernel is queried for each path instead. */
@@ -130,8 +130,8 @@ final class KernelIpHost implements IpHost {
     }
 
     @Override
-    public void watch(int linkIndex, String deviceName) {
-        watched.computeIfAbsent(linkIndex, index -> new LinkMonitor(deviceName, kernel.snapshot().link(index)));
+    public void logLinkChanges(int linkIndex, String deviceName) {
+        linkLoggers.computeIfAbsent(linkIndex, index -> new LinkChangeLogger(deviceName, monitor.snapshot().link(index)));
     }
 
     @Override
@@ -167,7 +167,7 @@ final class KernelIpHost implements IpHost {
 
     @Override
     public long lostNotifications() {
-        return kernel.overflows();
+        return monitor.overflows();
     }
 
     /**
@@ -176,7 +176,7 @@ final class KernelIpHost implements IpHost {
      * limited.
      */
     private void run() {
-        try (FdWaiter waiter = new FdWaiter(kernel.fd(), wakeup.fd());
+        try (FdWaiter waiter = new FdWaiter(monitor.fd(), wakeup.fd());
                 FdWaiter wakeupWaiter = new FdWaiter(wakeup.fd())) {
             SnapshotRateLimiter snapshotLimiter = new SnapshotRateLimiter(System.nanoTime());
             boolean isCurrent = true;
@@ -192,7 +192,7 @@ final class KernelIpHost implements IpHost {
                 long startNanos = System.nanoTime();
                 if (snapshotLimiter.allows(startNanos)) {
                     isCurrent = processChanges();
-                    snapshotLimiter.spent(isCurrent ? System.nanoTime() - startNanos : FAILURE_COST_NANOS);
+                    snapshotLimiter.recordSpent(isCurrent ? System.nanoTime() - startNanos : FAILURE_COST_NANOS);
                 }
             }
         }
@@ -202,10 +202,10 @@ final class KernelIpHost implements IpHost {
         try {
             if (mustRereadAll) {
                 mustRereadAll = false;
-                kernel.rereadAll();
+                monitor.rereadAll();
             }
-            if (kernel.poll()) {
-                watched.forEach((index, watch) -> watch.update(kernel.snapshot().link(index)));
+            if (monitor.poll()) {
+                linkLoggers.forEach((index, watch) -> watch.update(monitor.snapshot().link(index)));
                 notifyListeners();
             }
             return true;
@@ -236,14 +236,14 @@ final class KernelIpHost implements IpHost {
      * wait for its retransmission timer.
      */
     private void solicit(int linkIndex, IpAddress hop) throws IOException {
-        kernel.solicit(linkIndex, hop);
-        Link link = kernel.snapshot().link(linkIndex);
+        monitor.solicit(linkIndex, hop);
+        Link link = monitor.snapshot().link(linkIndex);
         if (hop.isIpv4() || link == null) {
             return;
         }
         Hop key = new Hop(linkIndex, hop);
         boolean wasUnsent = unsent.remove(key);
-        boolean isUnsent = !kernel.snapshot().hasLinkLocalAddress(linkIndex);
+        boolean isUnsent = !monitor.snapshot().hasLinkLocalAddress(linkIndex);
         if (isUnsent && unsent.size() < MAX_QUEUED) {
             unsent.add(key);
         }
@@ -264,7 +264,7 @@ final class KernelIpHost implements IpHost {
     }
 
     private void notifyListeners() {
-        NetworkSnapshot snapshot = kernel.snapshot();
+        NetworkSnapshot snapshot = monitor.snapshot();
         for (Consumer<NetworkSnapshot> listener : listeners) {
             try {
                 listener.accept(snapshot);

@@ -27,16 +27,16 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     /** Receives datagrams and errors from the kernel socket. */
     public interface Receiver {
         /** Receives a datagram and takes its reference. */
-        void receiveFromKernel(ByteBuf content, InetSocketAddress sender);
+        void onKernelDatagram(ByteBuf content, InetSocketAddress sender);
 
         /** Called when all available datagrams have been received. */
-        void kernelReadComplete();
+        void onKernelReadComplete();
 
         /** Called if the send buffer was full and may have room again. */
-        void kernelHasRoom();
+        void onKernelSendRoom();
 
         /** Reports an error from the socket's error queue, for example an unreachable port of the peer. */
-        void kernelError(SocketErrorQueue.Entry error);
+        void onKernelError(SocketErrorQueue.Entry error);
     }
 
     private final Receiver receiver;
@@ -141,12 +141,12 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** Returns whether the send buffer is full. The receiver is notified when it has room again. */
-    public boolean isFull() {
+    public boolean isSendBufferFull() {
         return full;
     }
 
     /**
-     * Sends a datagram. Returns the error; null on success and if the send buffer is full, see {@link #isFull}.
+     * Sends a datagram. Returns the error; null on success and if the send buffer is full, see {@link #isSendBufferFull}.
      *
      * @param index start of the datagram in the content; the caller retains the reference of the content
      */
@@ -176,7 +176,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     @Override
-    public void ready() {
+    public void onReady() {
         KernelBuffer buffer = ipContext.kernelBuffer();
         int received = 0;
         for (int i = 0; i < MAX_DATAGRAMS_PER_POLL && socket != null; i++) {
@@ -184,7 +184,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
             if (lengthBytes >= 0) {
                 received++;
                 ByteBuf content = buffer.copyOut(ByteBufAllocator.DEFAULT, lengthBytes);
-                receiver.receiveFromKernel(content, ipContext.addresses().get(socket.senderHigh(), socket.senderLow(),
+                receiver.onKernelDatagram(content, ipContext.socketAddresses().get(socket.senderHigh(), socket.senderLow(),
                         socket.senderPort(), socket.senderScope()));
             } else if (lengthBytes == -Errno.EAGAIN) {
                 break;
@@ -192,17 +192,17 @@ public final class KernelSocket implements LoopDescriptors.Handler {
             // Other errors are in the error queue, with more details.
         }
         if (received > 0) {
-            receiver.kernelReadComplete();
+            receiver.onKernelReadComplete();
         }
         SocketErrorQueue.Entry error;
         while (socket != null && (error = socket.pollError()) != null) {
-            receiver.kernelError(error);
+            receiver.onKernelError(error);
         }
         if (full && socket != null) {
             // The buffer may still be full, because the socket was only readable. The next attempt finds that out.
             full = false;
             descriptors.watchWrites(socket.fd(), this, false);
-            receiver.kernelHasRoom();
+            receiver.onKernelSendRoom();
         }
     }
 

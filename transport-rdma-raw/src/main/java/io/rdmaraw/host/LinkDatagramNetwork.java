@@ -42,7 +42,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         this.host = host;
         linkName = NetworkDevices.interfaceOf(deviceName);
         linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
-        host.watch(linkIndex, deviceName);
+        host.logLinkChanges(linkIndex, deviceName);
     }
 
     @Override
@@ -62,7 +62,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
      * Returns the rule for multicast or broadcast packets. If the kernel needs these packets too, the returned rule
      * lets it receive a copy.
      */
-    protected abstract FlowSpec sharedWithKernel(FlowSpec rule);
+    protected abstract FlowSpec withKernelCopy(FlowSpec rule);
 
     /**
      * Returns the path to a destination that the device cannot reach: this host, a host or broadcast address on another
@@ -87,12 +87,12 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     public List<FlowSpec> flows() {
         BoundPort bound = bound();
         List<FlowSpec> flows = new ArrayList<>();
-        if (!isSharedPort()) {
+        if (!isPortReusable()) {
             addUnicast(flows);
         }
         if (bound.acceptsVersion(4) && bound.remoteOrNull() == null && bound.local().isAny()) {
-            flows.add(sharedWithKernel(
-                    FlowMatches.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4)));
+            flows.add(withKernelCopy(
+                    FlowSpecs.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4)));
         }
         return flows;
     }
@@ -100,7 +100,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     @Override
     public List<FlowSpec> rssFlows() {
         List<FlowSpec> flows = new ArrayList<>();
-        if (isSharedPort()) {
+        if (isPortReusable()) {
             addUnicast(flows);
         }
         return flows;
@@ -116,14 +116,14 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         if (bound.remoteOrNull() == null || local.isLoopback()) {
             return List.of();
         }
-        return List.of(FlowMatches.udp(mac(host.snapshot()), local, bound.port(), null, 0, local.version()));
+        return List.of(FlowSpecs.udp(mac(host.snapshot()), local, bound.port(), null, 0, local.version()));
     }
 
     /**
      * Returns whether channels on other loops may share the port's rule. A connected channel does not share its
      * rule, which matches the peer's address and port too.
      */
-    private boolean isSharedPort() {
+    private boolean isPortReusable() {
         BoundPort bound = bound();
         return (bound.sharing().reuseAddress() || bound.sharing().reusePort()) && bound.remoteOrNull() == null;
     }
@@ -139,7 +139,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         for (IpAddress address : local.isAny() ? wildcardAddresses(snapshot) : List.of(local)) {
             for (int version : new int[] {4, 6}) {
                 if (bound.acceptsVersion(version) && (address.isAny() || address.version() == version)) {
-                    flows.add(FlowMatches.udp(mac, address, bound.port(), bound.remoteOrNull(), bound.remotePort(),
+                    flows.add(FlowSpecs.udp(mac, address, bound.port(), bound.remoteOrNull(), bound.remotePort(),
                             version));
                 }
             }
@@ -157,8 +157,8 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
 
     @Override
     public List<FlowSpec> groupFlows(InetSocketAddress group) {
-        FlowSpecBuilder flow = FlowMatches.group(IpAddress.of(group.getAddress()));
-        return List.of(sharedWithKernel(flow.udp().destinationPort(group.getPort()).build()));
+        FlowSpecBuilder flow = FlowSpecs.group(IpAddress.of(group.getAddress()));
+        return List.of(withKernelCopy(flow.udp().destinationPort(group.getPort()).build()));
     }
 
     @Override
@@ -186,29 +186,29 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
 
     /** Returns {@link #offLinkPath} for the broadcast address of another link's subnet. */
     @Override
-    protected final DatagramPath toBroadcast(long generation, InetSocketAddress destination, IpAddress target,
+    protected final DatagramPath pathToBroadcast(long generation, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
         Route route = snapshot.route(target);
         boolean isOffLink = route != null && route.type() == Route.BROADCAST
                 && route.nextHops().stream().noneMatch(hop -> hop.linkIndex() == linkIndex);
         return isOffLink ? offLinkPath(snapshot, destination, target, source.isAny() ? target : source)
-                : super.toBroadcast(generation, destination, target, source);
+                : super.pathToBroadcast(generation, destination, target, source);
     }
 
     @Override
-    protected final DatagramPath toGroup(long generation, InetSocketAddress destination, IpAddress target,
+    protected final DatagramPath pathToGroup(long generation, InetSocketAddress destination, IpAddress target,
             IpAddress wanted, long mac) throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
         Link link = link(snapshot);
         boolean isUsable = link.isEnabled() && (!wanted.isAny()
                 || options().groupSourceOrNull(target.isIpv4()) != null || snapshot.groupSource(link, target) != null);
-        return isUsable ? super.toGroup(generation, destination, target, wanted, mac)
+        return isUsable ? super.pathToGroup(generation, destination, target, wanted, mac)
                 : offLinkPath(snapshot, destination, target, wanted.isAny() ? target : wanted);
     }
 
     @Override
-    protected final DatagramPath toHost(long generation, InetSocketAddress destination, IpAddress target,
+    protected final DatagramPath pathToHost(long generation, InetSocketAddress destination, IpAddress target,
             IpAddress source) throws IOException {
         NetworkSnapshot snapshot = host.snapshot();
         Link link = link(snapshot);
@@ -219,7 +219,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
                 || source.isAny() && path.source() == null || path.link().index() != link.index()) {
             return offLinkPath(snapshot, destination, target, source.isAny() ? target : source);
         }
-        return toHop(snapshot, destination, target, source.isAny() ? path.source() : source, path);
+        return pathToHop(snapshot, destination, target, source.isAny() ? path.source() : source, path);
     }
 
     /**
@@ -234,7 +234,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         return ipv6.getScopeId() == 0 ? link.index() : ipv6.getScopeId();
     }
 
-    private DatagramPath toHop(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
+    private DatagramPath pathToHop(NetworkSnapshot snapshot, InetSocketAddress destination, IpAddress target,
             IpAddress source, NetworkSnapshot.Path path) throws SocketException {
         SocketErrors.requireSameVersion(source, target);
         NextHop hop = neighbors.find(snapshot, path.link().index(), path.nextHop(), loop);
@@ -256,7 +256,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
     }
 
     @Override
-    protected final IpAddress groupSource(IpAddress target) throws SocketException {
+    protected final IpAddress defaultGroupSource(IpAddress target) throws SocketException {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress source = snapshot.groupSource(link(snapshot), target);
         if (source != null) {

@@ -57,7 +57,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         linkName = NetworkDevices.interfaceOf(deviceName);
         neighbors = ipContext.neighbors(host);
         linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
-        host.watch(linkIndex, deviceName);
+        host.logLinkChanges(linkIndex, deviceName);
     }
 
     /** A binding without flow rules. */
@@ -88,7 +88,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
         private void setMac(long newMac) {
             mac = newMac;
-            flows = List.of(FlowMatches.tcp(mac, local, port.number, remote, remotePort, remote.version()));
+            flows = List.of(FlowSpecs.tcp(mac, local, port.number, remote, remotePort, remote.version()));
         }
 
         @Override
@@ -214,7 +214,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
             if (local.isAny()) {
                 flows = wildcardFlows(snapshot, link);
             } else if (!local.isLoopback()) {
-                flows = Map.of(FlowMatches.tcp(link.mac(), local, port.number, null, 0, local.version()), local);
+                flows = Map.of(FlowSpecs.tcp(link.mac(), local, port.number, null, 0, local.version()), local);
             }
         }
 
@@ -228,12 +228,12 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
                     .filter(each -> each.isUsable() && snapshot.isServedBy(link, each.address()))
                     .sorted(Comparator.comparing(each -> each.linkIndex() != link.index()))
                     .map(LocalAddress::address).distinct().limit(MAX_WILDCARD_RULES)
-                    .forEach(each -> made.put(FlowMatches.wildcardTcp(link.mac(), each, port.number), each));
+                    .forEach(each -> made.put(FlowSpecs.wildcardTcp(link.mac(), each, port.number), each));
             return made;
         }
 
         @Override
-        public synchronized SteeredAddresses steered(List<FlowSpec> rules) {
+        public synchronized SteeredAddresses steeredAddresses(List<FlowSpec> rules) {
             Link link = host.snapshot().link(linkIndex);
             return link == null || !isKernelServed() ? null
                     : new SteeredAddresses(link.index(),
@@ -376,13 +376,13 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public final boolean isSteered() {
+    public final boolean hasRulesPerBinding() {
         return true;
     }
 
     @Override
-    public final void await(PendingPacket packet) {
-        neighbors.await(packet);
+    public final void sendWhenResolved(PendingPacket packet) {
+        neighbors.sendWhenResolved(packet);
     }
 
     @Override
@@ -391,8 +391,8 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public final void request(NextHop hop) {
-        neighbors.request(hop, loop);
+    public final void solicit(NextHop hop) {
+        neighbors.solicit(hop, loop);
     }
 
     @Override
@@ -412,7 +412,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
 
     @Override
     public final void recordPathMtu(IpAddress remote, int mtuBytes) {
-        ipContext.pathMtus().learned(remote, mtuBytes, System.nanoTime());
+        ipContext.pathMtus().recordMtu(remote, mtuBytes, System.nanoTime());
     }
 
     @Override
@@ -424,12 +424,12 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public final TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh,
+    public final TcpPath replyPath(long sourceHigh, long sourceLow, int sourcePort, long targetHigh,
                                         long targetLow, int targetPort, int mark, long peerMac) {
         NetworkSnapshot snapshot = host.snapshot();
         IpAddress target = new IpAddress(targetHigh, targetLow);
         IpAddress source = new IpAddress(sourceHigh, sourceLow);
-        if (!routes.isCachedOrMayQuery(snapshot, target, source, mark, System.nanoTime())) {
+        if (!routes.acquireReplyLookup(snapshot, target, source, mark, System.nanoTime())) {
             return TcpPath.LOOKUP_LIMITED;
         }
         return pathTo(target, snapshot, path(snapshot, target, source, mark), peerMac);

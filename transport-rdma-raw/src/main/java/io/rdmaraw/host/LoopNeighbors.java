@@ -40,7 +40,7 @@ final class LoopNeighbors {
     private ScheduledExecutorService timers;
     /** The timer that polls the table, or null. */
     private Future<?> timerOrNull;
-    private long timerNanos;
+    private long timerDueNanos;
     private List<Link> links;
     private List<LocalAddress> addresses;
 
@@ -142,22 +142,22 @@ final class LoopNeighbors {
         Neighbor neighbor = snapshot.neighbor(linkIndex, hop);
         long now = clock.getAsLong();
         if (neighbor != null && neighbor.isResolved()) {
-            runTimer(timers);
+            ensureTimer(timers);
             return new NextHop(linkIndex, hop, neighbor.mac(), table.addKnown(linkIndex, hop, neighbor.mac(), now));
         }
         long mac = neighbor != null && neighbor.isFailed() ? Neighbor.NO_MAC : table.macOf(linkIndex, hop, now);
         return new NextHop(linkIndex, hop, mac, mac == Neighbor.NO_MAC ? null : table.useOf(linkIndex, hop));
     }
 
-    void await(PendingPacket packet) {
+    void sendWhenResolved(PendingPacket packet) {
         NextHop hop = packet.nextHop();
-        runTimer(packet.loop());
-        table.await(hop.linkIndex(), hop.address(), packet, clock.getAsLong());
+        ensureTimer(packet.loop());
+        table.sendWhenResolved(hop.linkIndex(), hop.address(), packet, clock.getAsLong());
     }
 
     /** Solicits a hop for a reply that is not queued. */
-    void request(NextHop hop, ScheduledExecutorService timers) {
-        runTimer(timers);
+    void solicit(NextHop hop, ScheduledExecutorService timers) {
+        ensureTimer(timers);
         table.request(hop.linkIndex(), hop.address(), clock.getAsLong());
     }
 
@@ -166,7 +166,7 @@ final class LoopNeighbors {
      * snapshot.
      */
     void suspect(NextHop hop, ScheduledExecutorService timers) {
-        runTimer(timers);
+        ensureTimer(timers);
         table.suspect(hop.linkIndex(), hop.address(), clock.getAsLong());
     }
 
@@ -200,20 +200,20 @@ final class LoopNeighbors {
         }
     }
 
-    private void runTimer(ScheduledExecutorService loopTimers) {
+    private void ensureTimer(ScheduledExecutorService loopTimers) {
         timers = loopTimers;
         pollBy(clock.getAsLong() + MAX_TIMER_NANOS);
     }
 
     /** Polls the table at the given time or earlier. */
     private void pollBy(long nanos) {
-        if (timerOrNull != null && timerNanos - nanos <= 0) {
+        if (timerOrNull != null && timerDueNanos - nanos <= 0) {
             return;
         }
         if (timerOrNull != null) {
             timerOrNull.cancel(false);
         }
-        timerNanos = nanos;
+        timerDueNanos = nanos;
         timerOrNull = timers.schedule(this::poll, nanos - clock.getAsLong(), TimeUnit.NANOSECONDS);
     }
 

@@ -23,7 +23,7 @@ public final class NetworkDevices {
         if (name == null) {
             throw new IOException("the network interface of the RDMA device " + deviceName + " is not in this network"
                     + " namespace, so its addresses are not known; move it here (ip link set DEV netns PID), or"
-                    + " configure a userspace host (ownAddress)");
+                    + " configure a userspace host (userspaceAddress)");
         }
         return name;
     }

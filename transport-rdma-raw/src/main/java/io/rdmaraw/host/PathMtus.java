@@ -26,7 +26,7 @@ public final class PathMtus {
     private final Map<IpAddress, Limit> limits = new LinkedHashMap<>();
 
     /** Records an MTU reported by a router. It is ignored if it is not smaller than the known MTU. */
-    public void learned(IpAddress destination, int mtuBytes, long nowNanos) {
+    public void recordMtu(IpAddress destination, int mtuBytes, long nowNanos) {
         int mtu = Math.max(mtuBytes, destination.isIpv4() ? MIN_BYTES_IPV4 : MIN_BYTES_IPV6);
         if (mtu >= limit(destination, nowNanos)) {
             return;

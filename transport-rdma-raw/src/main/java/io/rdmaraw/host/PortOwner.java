@@ -42,5 +42,5 @@ public interface PortOwner {
     }
 
     /** Receives an ICMP error about a packet that was sent from the port. */
-    void icmpError(IcmpError error);
+    void onIcmpError(IcmpError error);
 }

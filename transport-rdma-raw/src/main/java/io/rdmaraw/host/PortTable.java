@@ -21,17 +21,17 @@ public final class PortTable {
     private static final int LAST_EPHEMERAL_PORT = 60999;
     private static final BoundPort[] NONE = {};
 
-    private final Predicate<IpAddress> addresses;
+    private final Predicate<IpAddress> isLocal;
     private final RandomGenerator random;
     private final PortPages ports = new PortPages();
     private volatile long generation;
 
     /**
-     * @param addresses tests whether the host has an address
+     * @param isLocal tests whether the host has an address
      * @param random selects ports; its output must not reveal its state (RFC 6056 section 3.4)
      */
-    public PortTable(Predicate<IpAddress> addresses, RandomGenerator random) {
-        this.addresses = addresses;
+    public PortTable(Predicate<IpAddress> isLocal, RandomGenerator random) {
+        this.isLocal = isLocal;
         this.random = random;
     }
 
@@ -71,7 +71,7 @@ public final class PortTable {
     private synchronized BoundPort bind(int protocol, long id, IpAddress local, boolean dualStack, int port,
             PortSharing sharing, PortOwner ownerOrNull, PortUse use) throws BindException {
         if (!sharing.freeBind() && !local.isAny() && !local.isMulticast() && !local.equals(IpAddress.BROADCAST)
-                && !addresses.test(local)) {
+                && !isLocal.test(local)) {
             throw SocketErrors.notLocal(local);
         }
         int chosen = port == 0 ? freePort(protocol) : port;
@@ -145,7 +145,7 @@ public final class PortTable {
     }
 
     /** Releases a port. Does nothing if it has already been released. */
-    public synchronized void close(BoundPort bound) {
+    public synchronized void unbind(BoundPort bound) {
         BoundPort[] before = ports.get(bound.protocol(), bound.port());
         if (before.length == 1) {
             // Fast path: the port of a connection usually has one user.

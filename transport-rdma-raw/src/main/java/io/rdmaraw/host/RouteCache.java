@@ -65,7 +65,7 @@ final class RouteCache {
     /**
      * Returns whether the path of a reply to an unknown sender is cached, or may be queried now within the rate limit.
      */
-    boolean isCachedOrMayQuery(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
+    boolean acquireReplyLookup(NetworkSnapshot snapshot, IpAddress target, IpAddress source, int mark, long nowNanos) {
         return !snapshot.hasPolicyRules() || isCached(indexOf(target, source, mark), snapshot, target, source, mark,
                         nowNanos)
                 || replyLimiter.acquire(nowNanos) == 0;

@@ -33,7 +33,7 @@ public final class SnapshotRateLimiter {
     }
 
     /** Records the time spent on a snapshot. */
-    public void spent(long nanos) {
+    public void recordSpent(long nanos) {
         owedNanos += nanos;
     }
 }

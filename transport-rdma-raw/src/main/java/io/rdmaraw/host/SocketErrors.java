@@ -40,7 +40,7 @@ public final class SocketErrors {
     static Link requireLink(NetworkSnapshot snapshot, String deviceName, String linkName) throws SocketException {
         Link link = snapshot.link(linkName);
         if (link == null) {
-            throw missing(deviceName, linkName);
+            throw noInterface(deviceName, linkName);
         }
         return link;
     }
@@ -53,20 +53,20 @@ public final class SocketErrors {
             throws SocketException {
         Link link = snapshot.link(linkIndex);
         if (link == null) {
-            throw missing(deviceName, linkName);
+            throw noInterface(deviceName, linkName);
         }
         return link;
     }
 
     /** Returns the exception for a device without a network interface. */
-    static SocketException missing(String deviceName, String linkName) {
+    static SocketException noInterface(String deviceName, String linkName) {
         if (!deviceName.equals(linkName)) {
             return new SocketException("the network interface " + linkName + " of " + deviceName
                     + " does not exist in this network namespace; see `ip link`");
         }
-        boolean wantsPrefix = deviceName.startsWith("xdp:") || deviceName.startsWith("packet:")
+        boolean lacksPrefix = deviceName.startsWith("xdp:") || deviceName.startsWith("packet:")
                 || deviceName.equals("loop");
-        return new SocketException("there is no device " + deviceName + (wantsPrefix ? "; is soft:" + deviceName
+        return new SocketException("there is no device " + deviceName + (lacksPrefix ? "; is soft:" + deviceName
                 + " meant?" : ", nor a network interface of that name in this network namespace; `ip link` and"
                 + " `./rdma-raw devinfo --list` name those that there are"));
     }

@@ -36,7 +36,7 @@ public interface TcpNetwork {
         /**
          * Returns the packets matched by some rules of a listener; null if the kernel does not use the same addresses.
          */
-        default SteeredAddresses steered(List<FlowSpec> rules) {
+        default SteeredAddresses steeredAddresses(List<FlowSpec> rules) {
             return null;
         }
 
@@ -97,7 +97,7 @@ public interface TcpNetwork {
      *
      * @return this loop's part, to be closed with the port; null if there is nothing to close
      */
-    default Binding join(Binding listening) {
+    default Binding joinListener(Binding listening) {
         return null;
     }
 
@@ -118,7 +118,7 @@ public interface TcpNetwork {
     }
 
     /** Returns whether each binding has separate rules, which several loops may share. */
-    boolean isSteered();
+    boolean hasRulesPerBinding();
 
     /**
      * Binds a local address and port for a connection.
@@ -168,10 +168,10 @@ public interface TcpNetwork {
     }
 
     /** Queues a packet until its next hop is resolved. Newer packets may displace it. */
-    void await(PendingPacket packet);
+    void sendWhenResolved(PendingPacket packet);
 
     /** Resolves a next hop for a packet that is not queued. */
-    default void request(NextHop hop) {
+    default void solicit(NextHop hop) {
     }
 
     /**
@@ -200,7 +200,7 @@ public interface TcpNetwork {
      * Finds the path for a reply to an unknown sender, which may have forged its address. Like {@link #path}, but
      * returns {@link TcpPath#LOOKUP_LIMITED} if the rate limit for such lookups is reached.
      */
-    default TcpPath pathOfReply(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
+    default TcpPath replyPath(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow,
                                    int targetPort, int mark, long peerMac) {
         return path(sourceHigh, sourceLow, sourcePort, targetHigh, targetLow, targetPort, mark, peerMac);
     }

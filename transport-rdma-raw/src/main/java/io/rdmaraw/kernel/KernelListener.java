@@ -62,7 +62,7 @@ public final class KernelListener {
         boolean isReusePort();
 
         /** Returns whether the channel accepts connections now. If not, it calls {@link #wakeup} later. */
-        boolean accepts();
+        boolean mayAccept();
 
         /** Receives the channel of an accepted connection. Called on the listener's thread. */
         void accepted(Channel connection);
@@ -80,7 +80,7 @@ public final class KernelListener {
 
     private final Server server;
     private final ServerSocketChannel socket;
-    private final Thread acceptor;
+    private final Thread acceptThread;
     /** Descriptor of the socket; -1 if unknown. */
     private final int fd;
     private final int port;
@@ -91,7 +91,7 @@ public final class KernelListener {
      * Opens a socket and listens.
      *
      * @param deviceLinkIndex link of the device, 0 if there is none. The socket refuses connections from this link
-     *                        until {@link #refuse} is called, because the flow rules for the port do not exist yet
+     *                        until {@link #ignoreSteered} is called, because the flow rules for the port do not exist yet
      */
     public KernelListener(Server server, InetSocketAddress local, int deviceLinkIndex) throws IOException {
         this.server = server;
@@ -108,7 +108,7 @@ public final class KernelListener {
             throw e;
         }
         port = socket.socket().getLocalPort();
-        acceptor = start();
+        acceptThread = start();
     }
 
     /**
@@ -148,7 +148,7 @@ public final class KernelListener {
             socket.close();
             throw e;
         }
-        acceptor = start();
+        acceptThread = start();
     }
 
     private Thread start() {
@@ -183,7 +183,7 @@ public final class KernelListener {
             applyOptionsIfPermitted();
         }
         suspended = false;
-        LockSupport.unpark(acceptor);
+        LockSupport.unpark(acceptThread);
     }
 
     /**
@@ -253,7 +253,7 @@ public final class KernelListener {
      *
      * @throws IOException if the kernel does not accept a filter on the socket
      */
-    public synchronized void refuse(TcpNetwork.SteeredAddresses steered) throws IOException {
+    public synchronized void ignoreSteered(TcpNetwork.SteeredAddresses steered) throws IOException {
         if (!socket.isOpen()) {
             // Another file may have the descriptor by now.
             return;
@@ -270,7 +270,7 @@ public final class KernelListener {
 
     private void acceptAll() {
         while (socket.isOpen()) {
-            if (suspended || !server.accepts()) {
+            if (suspended || !server.mayAccept()) {
                 LockSupport.park(this);
                 continue;
             }
@@ -285,9 +285,9 @@ public final class KernelListener {
         }
     }
 
-    /** Checks {@link Server#accepts} again. */
+    /** Checks {@link Server#mayAccept} again. */
     public void wakeup() {
-        LockSupport.unpark(acceptor);
+        LockSupport.unpark(acceptThread);
     }
 
     private void deliver(SocketChannel connection) {
@@ -305,8 +305,8 @@ public final class KernelListener {
     public void close() {
         try {
             closeSocket();
-            LockSupport.unpark(acceptor);
-            if (!acceptor.join(END_TIMEOUT)) {
+            LockSupport.unpark(acceptThread);
+            if (!acceptThread.join(END_TIMEOUT)) {
                 LOGGER.warn("the thread that accepts from the kernel has not ended; its port may stay in use");
             }
         } catch (IOException e) {

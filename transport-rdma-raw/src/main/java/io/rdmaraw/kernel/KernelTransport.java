@@ -302,7 +302,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     }
 
     @Override
-    public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
+    public void applyChange(Consumer<TcpConnection> change, Consumer<TcpConnection> ifMoved) {
         if (socket.isOpen()) {
             owner.applyOptions(socket.config());
         }

@@ -14,7 +14,7 @@ public final class CrossLoopQueueLimit {
     private final AtomicInteger frames = new AtomicInteger();
 
     /** Reserves room for frames. Returns false if fewer are free. */
-    public boolean acquire(int count) {
+    public boolean tryAcquire(int count) {
         if (frames.addAndGet(count) <= MAX_FRAMES) {
             return true;
         }

@@ -18,7 +18,7 @@ public final class LoopDescriptors implements AutoCloseable {
          * Called while the descriptor is readable or has an error (level-triggered), and while it is writable if that
          * was requested. A descriptor of {@link #addEdgeTriggered} calls it once for each change.
          */
-        void ready();
+        void onReady();
     }
 
     private final Runnable onChange;
@@ -99,7 +99,7 @@ public final class LoopDescriptors implements AutoCloseable {
             // An earlier handler may have removed this one.
             Handler handler = handlers[epoll.data(i)];
             if (handler != null) {
-                handler.ready();
+                handler.onReady();
             }
         }
         return ready;

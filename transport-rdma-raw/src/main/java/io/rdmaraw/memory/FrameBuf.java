@@ -105,7 +105,7 @@ public final class FrameBuf extends NativeByteBuf {
      *
      * @param offset index of the first byte of the part
      */
-    public FrameBuf window(int offset, int lengthBytes) {
+    public FrameBuf restrictTo(int offset, int lengthBytes) {
         if (offset < 0 || lengthBytes < 0 || offset > writerIndex() - lengthBytes || refCnt() != 1) {
             throw new IndexOutOfBoundsException("window at " + offset + " of " + lengthBytes + " bytes of " + this);
         }

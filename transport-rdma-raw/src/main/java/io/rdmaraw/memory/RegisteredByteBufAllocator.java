@@ -35,7 +35,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     }
 
     /** Reserves free slots for receiving. While fewer are free, buffers are not registered. */
-    public void reserve(int slotCount) {
+    public void setReservedSlots(int slotCount) {
         reservedSlots = slotCount;
     }
 
@@ -49,7 +49,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
      * {@code paranoid}. Sampling at the default level would allocate on a path that otherwise allocates
      * nothing.
      */
-    public static boolean isReceivedTracked() {
+    public static boolean tracksReceivedFrames() {
         return ResourceLeakDetector.getLevel().compareTo(ResourceLeakDetector.Level.ADVANCED) >= 0;
     }
 
@@ -69,7 +69,7 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
      * buffers anyway.
      */
     private boolean isLeakSampled() {
-        return isReceivedTracked() || ResourceLeakDetector.isEnabled() && ++allocated % LEAK_SAMPLING_INTERVAL == 0;
+        return tracksReceivedFrames() || ResourceLeakDetector.isEnabled() && ++allocated % LEAK_SAMPLING_INTERVAL == 0;
     }
 
     @Override

@@ -72,7 +72,7 @@ public final class Slab {
     }
 
     /** Returns whether PCIe may reorder the devices' writes to slabs on this machine. */
-    public static boolean relaxedOrdering() {
+    public static boolean usesRelaxedOrdering() {
         return RelaxedOrdering.HOST_ACCESS_FLAG != 0;
     }
 
@@ -85,7 +85,7 @@ public final class Slab {
      * Returns the number of closed slabs in this process that are not freed because slots are still held.
      * Thread-safe.
      */
-    public static int heldAfterClose() {
+    public static int heldSlabCount() {
         return HELD.size();
     }
 
@@ -93,8 +93,8 @@ public final class Slab {
      * Describes the slots that keep closed slabs from being freed: reference count and start of the content.
      * For finding leaks. Thread-safe.
      */
-    public static List<String> heldSlots() {
-        return HELD.stream().flatMap(slab -> slab.pool.heldSlots().stream()).toList();
+    public static List<String> describeHeldSlots() {
+        return HELD.stream().flatMap(slab -> slab.pool.describeHeldSlots().stream()).toList();
     }
 
     /**

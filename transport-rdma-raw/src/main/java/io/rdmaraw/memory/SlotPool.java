@@ -32,7 +32,7 @@ public final class SlotPool {
     private final FrameBuf[] slots;
     private final StrideChunks chunks;
     /** Number of strides. Slots with lower indices are strides. */
-    private final int strideSlots;
+    private final int strideCount;
     private final int slotBytes;
     /** Indices of the free slots. Storing references in an old array would cause barriers in G1. */
     private final int[] free;
@@ -50,12 +50,12 @@ public final class SlotPool {
             SlotPoison poison) {
         this.poison = poison;
         chunks = new StrideChunks(layout);
-        strideSlots = layout.strides();
+        strideCount = layout.strideCount();
         slotBytes = capacityBytes(slotDistanceBytes);
         allocator = new RegisteredByteBufAllocator(this, slotBytes);
-        slots = new FrameBuf[strideSlots + slotCount];
+        slots = new FrameBuf[strideCount + slotCount];
         free = new int[slotCount];
-        for (int i = 0; i < strideSlots; i++) {
+        for (int i = 0; i < strideCount; i++) {
             int offset = i % layout.stridesPerChunk() * layout.strideBytes();
             slots[i] = new FrameBuf(this, firstStrideAddress + (long) i * layout.strideBytes(), layout.strideBytes(),
                     layout.chunkBytes() - offset, i, lkey);
@@ -64,7 +64,7 @@ public final class SlotPool {
         long firstSlotAddress = firstStrideAddress + layout.lengthBytes();
         // Filled from the end, so that the first slots acquired are the first in memory.
         for (int i = 0; i < slotCount; i++) {
-            int number = strideSlots + i;
+            int number = strideCount + i;
             long address = firstSlotAddress + (long) i * slotDistanceBytes + colourOffsetBytes(i, slotDistanceBytes);
             slots[number] = new FrameBuf(this, address, slotBytes, slotBytes, number, lkey);
             free[slotCount - 1 - i] = number;
@@ -135,8 +135,8 @@ public final class SlotPool {
 
     /** Returns whether few slots or chunks are left for receiving. May be called on the owner's thread only. */
     public boolean isReceiveMemoryLow() {
-        boolean receivesInChunks = strideSlots > 0 && !chunks.layout().besideSlots();
-        return receivesInChunks ? availableChunks() < chunks.layout().chunks() / 4 : available() < free.length / 4;
+        boolean receivesInChunks = strideCount > 0 && !chunks.layout().ordinaryFramesInSlots();
+        return receivesInChunks ? availableChunks() < chunks.layout().chunkCount() / 4 : available() < free.length / 4;
     }
 
     /**
@@ -177,7 +177,7 @@ public final class SlotPool {
      * them over.
      */
     public int inUse() {
-        return slots.length - strideSlots - freeCount;
+        return slots.length - strideCount - freeCount;
     }
 
     /**
@@ -213,7 +213,7 @@ public final class SlotPool {
      */
     public FrameBuf openReceived(int slotIndex, int lengthBytes) {
         FrameBuf buf = slots[slotIndex];
-        if (slotIndex < strideSlots) {
+        if (slotIndex < strideCount) {
             StrideLayout layout = chunks.layout();
             return buf.openFilled(lengthBytes, layout.stridesOf(lengthBytes), layout.strideBytes());
         }
@@ -256,7 +256,7 @@ public final class SlotPool {
         int i = from;
         while (i < end) {
             int slotIndex = slotIndices[i];
-            if (slotIndex < strideSlots || !slots[slotIndex].releaseIfLastReference()) {
+            if (slotIndex < strideCount || !slots[slotIndex].releaseIfLastReference()) {
                 break;
             }
             slotIndices[i++] = NONE;
@@ -284,7 +284,7 @@ public final class SlotPool {
 
     private void pushFree(FrameBuf buf) {
         int slotIndex = buf.slotIndex();
-        if (slotIndex < strideSlots) {
+        if (slotIndex < strideCount) {
             chunks.release(slotIndex, buf.closeStrides(chunks.layout().strideBytes()));
         } else {
             free[freeCount++] = slotIndex;
@@ -324,7 +324,7 @@ public final class SlotPool {
      * Describes the slots that have not been released. Valid only after {@link #retireWhenReturned}, while the memory
      * is mapped.
      */
-    synchronized List<String> heldSlots() {
+    synchronized List<String> describeHeldSlots() {
         if (onAllReturned == null) {
             return List.of();
         }
@@ -335,7 +335,7 @@ public final class SlotPool {
         }
         int stridesPerChunk = Math.max(1, chunks.layout().stridesPerChunk());
         return IntStream.range(0, slots.length)
-                .filter(i -> i < strideSlots ? !chunks.isFree(i / stridesPerChunk) : !isFree[i])
+                .filter(i -> i < strideCount ? !chunks.isFree(i / stridesPerChunk) : !isFree[i])
                 .mapToObj(i -> slots[i].describeHeld()).toList();
     }
 }

@@ -15,8 +15,8 @@ final class StrideChunks {
 
     StrideChunks(StrideLayout layout) {
         this.layout = layout;
-        returned = new int[layout.chunks()];
-        free = new int[layout.chunks()];
+        returned = new int[layout.chunkCount()];
+        free = new int[layout.chunkCount()];
         Arrays.fill(returned, layout.stridesPerChunk());
         for (int i = 0; i < free.length; i++) {
             free[i] = free.length - 1 - i;

@@ -8,13 +8,13 @@ package io.rdmaraw.memory;
  * @param chunks          number of chunks
  * @param stridesPerChunk number of strides in a chunk, a power of two
  * @param strideBytes     length of a stride; a power of two, except for packets larger than the MTU
- * @param besideSlots     whether ordinary frames are received in slots
+ * @param ordinaryFramesInSlots     whether ordinary frames are received in slots
  */
-public record StrideLayout(int chunks, int stridesPerChunk, int strideBytes, boolean besideSlots) {
+public record StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes, boolean ordinaryFramesInSlots) {
     private static final int CACHE_LINE_BYTES = 64;
 
     /** Creates the layout of a striding receive queue, which receives all frames. */
-    public StrideLayout(int chunks, int stridesPerChunk, int strideBytes) {
+    public StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes) {
         this(chunks, stridesPerChunk, strideBytes, false);
     }
 
@@ -30,7 +30,7 @@ public record StrideLayout(int chunks, int stridesPerChunk, int strideBytes, boo
     static final StrideLayout NONE = new StrideLayout(0, 1, Long.BYTES);
 
     /** Returns the total number of strides. */
-    public int strides() {
+    public int strideCount() {
         return chunks * stridesPerChunk;
     }
 

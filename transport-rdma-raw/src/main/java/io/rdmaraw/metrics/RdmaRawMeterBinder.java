@@ -117,7 +117,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             return switch (metric.kind()) {
                 case NANOS -> TimeGauge.builder(PREFIX + prefix + metric.name(), metered, TimeUnit.NANOSECONDS,
                         m -> m.value(metric)).description(metric.description()).tags(tags).register(registry);
-                case LEVEL -> Gauge.builder(PREFIX + prefix + metric.name(), metered, m -> m.value(metric))
+                case GAUGE -> Gauge.builder(PREFIX + prefix + metric.name(), metered, m -> m.value(metric))
                         .description(metric.description()).tags(tags).register(registry);
                 default -> FunctionCounter.builder(nameOf(prefix, metric), metered, m -> m.value(metric))
                         .description(descriptionOf(metric)).tags(tagsOf(metric, tags)).register(registry);
@@ -142,7 +142,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         private Meter bindTotal(String kind, RdmaRawPortStatistics port, RdmaRawMetric metric, Tags tags) {
             String scope = kind + '.';
             ToDoubleFunction<RdmaRawPortStatistics> total = p -> p.channelTotals(kind).getOrDefault(metric, 0L);
-            return metric.kind() == RdmaRawMetric.Kind.LEVEL
+            return metric.kind() == RdmaRawMetric.Kind.GAUGE
                     ? Gauge.builder(PREFIX + scope + metric.name(), port, total).description(metric.description())
                             .tags(tags).register(registry)
                     : FunctionCounter.builder(nameOf(scope, metric), port, total).description(descriptionOf(metric))
@@ -180,7 +180,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         public synchronized void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
             remove(port);
             Device device = devices.get(port.deviceName());
-            if (device != null && device.removeLast(port)) {
+            if (device != null && device.removeAndCheckEmpty(port)) {
                 devices.remove(port.deviceName());
                 remove(device);
             }
@@ -213,7 +213,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
 
         /** Removes a queue and returns whether it was the last one. */
-        boolean removeLast(RdmaRawPortStatistics port) {
+        boolean removeAndCheckEmpty(RdmaRawPortStatistics port) {
             boolean removed = ports.remove(port);
             if (!ports.isEmpty()) {
                 any = ports.iterator().next();

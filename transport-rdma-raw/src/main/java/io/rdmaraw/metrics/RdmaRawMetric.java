@@ -40,6 +40,6 @@ public record RdmaRawMetric(String name, Kind kind, String description, Scope sc
         /** A duration in nanoseconds. */
         NANOS,
         /** A gauge: a current number, such as the number of flow rules. */
-        LEVEL
+        GAUGE
     }
 }

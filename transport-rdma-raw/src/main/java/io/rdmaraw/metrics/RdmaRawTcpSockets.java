@@ -10,13 +10,13 @@ import java.util.Map;
  * {@code ss -ti}.
  *
  * @param listeners   the listening ports
- * @param byState     number of connections by state of RFC 9293, without those in TIME-WAIT
+ * @param countByState     number of connections by state of RFC 9293, without those in TIME-WAIT
  * @param connections the connections with the most traffic, the busiest first
  */
 @UnstableApi
-public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> byState, List<Connection> connections) {
+public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> countByState, List<Connection> connections) {
     /**
-     * Maximum number of connections that are examined. If there are more, {@link #byState} and
+     * Maximum number of connections that are examined. If there are more, {@link #countByState} and
      * {@link #connections} are based on a sample.
      */
     public static final int MAX_EXAMINED = 65_536;

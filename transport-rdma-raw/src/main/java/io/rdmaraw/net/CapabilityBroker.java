@@ -19,7 +19,7 @@ import java.util.concurrent.locks.LockSupport;
  * thread-safe.
  */
 public final class CapabilityBroker implements AutoCloseable {
-    private static final String VARIABLE = "SOFTVERBS_BROKER";
+    private static final String ENVIRONMENT_VARIABLE = "SOFTVERBS_BROKER";
     private static final int AF_UNIX = 1;
     private static final int SOCK_SEQPACKET = 5;
     private static final int SOL_SOCKET = 1;
@@ -73,8 +73,8 @@ public final class CapabilityBroker implements AutoCloseable {
     }
 
     /** Returns whether the environment variable {@code SOFTVERBS_BROKER} is set. */
-    public static boolean isNamed() {
-        String path = System.getenv(VARIABLE);
+    public static boolean isConfigured() {
+        String path = System.getenv(ENVIRONMENT_VARIABLE);
         return path != null && !path.isEmpty();
     }
 
@@ -84,13 +84,13 @@ public final class CapabilityBroker implements AutoCloseable {
      * @throws IOException if no broker listens there
      */
     public static CapabilityBroker connect() throws IOException {
-        return connect(System.getenv(VARIABLE));
+        return connect(System.getenv(ENVIRONMENT_VARIABLE));
     }
 
     static CapabilityBroker connect(String path) throws IOException {
         byte[] name = path.getBytes(StandardCharsets.UTF_8);
         if (name.length >= PATH_BYTES) {
-            throw new IOException(VARIABLE + " is too long for the path of a Unix socket");
+            throw new IOException(ENVIRONMENT_VARIABLE + " is too long for the path of a Unix socket");
         }
         NativeSocket socket = NativeSocket.open(AF_UNIX, SOCK_SEQPACKET, 0);
         long address = Libc.allocateZeroed(PATH_OFFSET + PATH_BYTES);
@@ -116,7 +116,7 @@ public final class CapabilityBroker implements AutoCloseable {
             LockSupport.parkNanos(CONNECT_RETRY_NANOS);
         }
         if (errno != 0) {
-            throw new IOException("there is no rdma-raw-broker at '" + path + "', which " + VARIABLE + " names: "
+            throw new IOException("there is no rdma-raw-broker at '" + path + "', which " + ENVIRONMENT_VARIABLE + " names: "
                     + Errno.describe(errno));
         }
     }

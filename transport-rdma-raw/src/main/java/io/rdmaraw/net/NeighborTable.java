@@ -140,7 +140,7 @@ public final class NeighborTable<P> {
 
     /**
      * Returns the MAC address of a hop and marks the hop as in use. Returns {@link Neighbor#NO_MAC} if it is
-     * unknown; the caller should then call {@link #await} with the packet.
+     * unknown; the caller should then call {@link #sendWhenResolved} with the packet.
      */
     public long macOf(int linkIndex, IpAddress hop, long nowNanos) {
         Entry<P> entry = entries.get(new Key(linkIndex, hop));
@@ -209,7 +209,7 @@ public final class NeighborTable<P> {
     }
 
     /** Queues a packet until its hop is resolved, and requests the resolution. */
-    public void await(int linkIndex, IpAddress hop, P packet, long nowNanos) {
+    public void sendWhenResolved(int linkIndex, IpAddress hop, P packet, long nowNanos) {
         Entry<P> entry = entryToSolicit(linkIndex, hop);
         if (entry == null) {
             sink.discard(packet);

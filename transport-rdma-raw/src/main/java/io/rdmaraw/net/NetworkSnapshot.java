@@ -23,9 +23,9 @@ public final class NetworkSnapshot {
     private final List<Link> links;
     private final List<LocalAddress> addresses;
     private final RouteTables routes;
-    private final boolean policyRules;
+    private final boolean hasPolicyRules;
     private final ReversePathFilters filters;
-    private final SourceAddresses sources;
+    private final SourceAddressSelector sourceSelector;
     private final Map<Integer, Link> linksByIndex = new HashMap<>();
     private final Map<Hop, Neighbor> neighbors = new HashMap<>();
     private final RouteTrie.Choice alive = this::firstAlive;
@@ -36,22 +36,22 @@ public final class NetworkSnapshot {
      * @param routes          a copy owned by this snapshot
      */
     public NetworkSnapshot(long generation, long routeGeneration, List<Link> links, List<LocalAddress> addresses,
-                    RouteTables routes, List<Neighbor> neighbors, boolean policyRules, ReversePathFilters filters) {
+                    RouteTables routes, List<Neighbor> neighbors, boolean hasPolicyRules, ReversePathFilters filters) {
         this.generation = generation;
         this.routeGeneration = routeGeneration;
         this.links = links;
         this.addresses = addresses;
-        sources = new SourceAddresses(links, addresses);
+        sourceSelector = new SourceAddressSelector(links, addresses);
         this.routes = routes;
-        this.policyRules = policyRules;
+        this.hasPolicyRules = hasPolicyRules;
         this.filters = filters;
         links.forEach(link -> linksByIndex.put(link.index(), link));
         neighbors.forEach(neighbor -> this.neighbors.put(new Hop(neighbor.linkIndex(), neighbor.address()), neighbor));
     }
 
     public NetworkSnapshot(long generation, List<Link> links, List<LocalAddress> addresses, List<Route> routes,
-                    List<Neighbor> neighbors, boolean policyRules) {
-        this(generation, generation, links, addresses, tables(routes), neighbors, policyRules,
+                    List<Neighbor> neighbors, boolean hasPolicyRules) {
+        this(generation, generation, links, addresses, tables(routes), neighbors, hasPolicyRules,
                 ReversePathFilters.OFF);
     }
 
@@ -106,7 +106,7 @@ public final class NetworkSnapshot {
      * another route than the kernel, and {@code RouteQuery} must be used.
      */
     public boolean hasPolicyRules() {
-        return policyRules;
+        return hasPolicyRules;
     }
 
     /** Returns a link, or null if it does not exist. */
@@ -279,13 +279,13 @@ public final class NetworkSnapshot {
     /** Returns one of the best next hops, or null if all are down. */
     private Route.NextHop hop(Route route, int flowHash, int preferredLink) {
         int best = 0;
-        int equals = 0;
+        int ties = 0;
         for (Route.NextHop hop : route.nextHops()) {
             int score = score(hop, preferredLink);
-            equals = score > best ? 1 : score == best ? equals + 1 : equals;
+            ties = score > best ? 1 : score == best ? ties + 1 : ties;
             best = Math.max(best, score);
         }
-        int chosen = equals == 0 ? -1 : Integer.remainderUnsigned(flowHash, equals);
+        int chosen = ties == 0 ? -1 : Integer.remainderUnsigned(flowHash, ties);
         for (Route.NextHop hop : route.nextHops()) {
             if (score(hop, preferredLink) == best && chosen-- == 0) {
                 return hop;
@@ -311,10 +311,10 @@ public final class NetworkSnapshot {
      * Returns the path to a link-local address on a link, or null if the link is down or has no link-local address:
      * without it, there is no route to {@code fe80::/64}.
      */
-    public Path onLink(int linkIndex, IpAddress destination) {
+    public Path pathOnLink(int linkIndex, IpAddress destination) {
         Link link = link(linkIndex);
         return link != null && link.isUp() && hasLinkLocalAddress(linkIndex)
-                ? new Path(link, destination, sources.ipv6(link, destination), link.mtuBytes(), 0) : null;
+                ? new Path(link, destination, sourceSelector.ipv6(link, destination), link.mtuBytes(), 0) : null;
     }
 
     /**
@@ -323,7 +323,7 @@ public final class NetworkSnapshot {
      */
     public IpAddress groupSource(Link link, IpAddress target) {
         if (!target.isIpv4()) {
-            return sources.ipv6(link, target);
+            return sourceSelector.ipv6(link, target);
         }
         Route route = route(target);
         if (route != null && (route.type() == Route.UNICAST || route.type() == Route.BROADCAST)) {
@@ -333,16 +333,16 @@ public final class NetworkSnapshot {
                 }
             }
         }
-        IpAddress global = sources.ipv4(link, null, SCOPE_GLOBAL);
-        return global != null ? global : sources.ipv4(link, null, SCOPE_LINK);
+        IpAddress global = sourceSelector.ipv4(link, null, SCOPE_GLOBAL);
+        return global != null ? global : sourceSelector.ipv4(link, null, SCOPE_LINK);
     }
 
     private IpAddress source(Route route, Route.NextHop hop, Link link, IpAddress destination) {
         if (route.preferredSourceOrNull() != null) {
             return route.preferredSourceOrNull();
         }
-        return destination.isIpv4() ? sources.ipv4(link, hop.gatewayOrNull(), route.origin().scope())
-                : sources.ipv6(link, destination);
+        return destination.isIpv4() ? sourceSelector.ipv4(link, hop.gatewayOrNull(), route.origin().scope())
+                : sourceSelector.ipv6(link, destination);
     }
 
     @Override

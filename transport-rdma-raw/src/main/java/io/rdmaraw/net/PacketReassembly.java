@@ -26,11 +26,11 @@ import java.util.Set;
  */
 public final class PacketReassembly {
     /** Receives packets that were not complete in time. */
-    public interface Expired {
+    public interface ExpiryListener {
         /**
          * @param firstFragment the frame of the first fragment; the callee must release it
          */
-        void expired(ByteBuf firstFragment);
+        void onExpired(ByteBuf firstFragment);
     }
 
     /** Counters, written by the thread of the reassembly. Other threads may read slightly stale values. */
@@ -77,7 +77,7 @@ public final class PacketReassembly {
     private final ByteBufAllocator allocator;
     private final ReassemblyLimits limits;
     private final Counters counters;
-    private final Expired expired;
+    private final ExpiryListener expiryListener;
     /** Incomplete packets by IP version. Each map is in the order of arrival of the first fragments. */
     private final List<Map<Key, Partial>> partials = List.of(new LinkedHashMap<>(), new LinkedHashMap<>());
     private final Map<IpAddress, Source> sources = new HashMap<>();
@@ -85,11 +85,11 @@ public final class PacketReassembly {
     private int finishedFragments;
 
     public PacketReassembly(ByteBufAllocator allocator, ReassemblyLimits limits, Counters counters,
-                            Expired expired) {
+                            ExpiryListener expiryListener) {
         this.allocator = allocator;
         this.limits = limits;
         this.counters = counters;
-        this.expired = expired;
+        this.expiryListener = expiryListener;
     }
 
     /**
@@ -132,12 +132,12 @@ public final class PacketReassembly {
     }
 
     private static int headersBytes(boolean ipv4) {
-        return EthernetHeader.LENGTH_BYTES + (ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
+        return EthernetHeader.LENGTH_BYTES + (ipv4 ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
     }
 
     private ByteBuf finish(Partial partial, boolean ipv4) {
         remove(partial);
-        finishedFragments = partial.packet.fragments();
+        finishedFragments = partial.packet.fragmentCount();
         counters.reassembled++;
         ByteBuf frame = partial.packet.frame();
         long address = BufferAddress.of(frame);
@@ -158,7 +158,7 @@ public final class PacketReassembly {
                 ipv4 ? EtherType.IPV4 : EtherType.IPV6);
         long ip = frame + EthernetHeader.LENGTH_BYTES;
         if (ipv4) {
-            Ipv4Header.write(ip, packet.trafficClass(), Ipv4Header.MINIMUM_LENGTH_BYTES + payloadBytes,
+            Ipv4Header.write(ip, packet.trafficClass(), Ipv4Header.MIN_LENGTH_BYTES + payloadBytes,
                     partial.key.identification, 0, packet.hopLimit(), packet.protocol(), source.ipv4(),
                     destination.ipv4());
         } else {
@@ -207,7 +207,7 @@ public final class PacketReassembly {
             ByteBuf firstFragment = oldest.packet.firstFragment();
             drop(oldest);
             if (firstFragment != null) {
-                expired.expired(firstFragment);
+                expiryListener.onExpired(firstFragment);
             }
         }
     }
@@ -222,7 +222,7 @@ public final class PacketReassembly {
 
     private void drop(Partial partial) {
         remove(partial);
-        counters.dropped += partial.packet.fragments();
+        counters.dropped += partial.packet.fragmentCount();
         partial.packet.release();
     }
 

@@ -23,7 +23,7 @@ final class PartialPacket {
     private ByteBuf bytes;
     /** Bit map of the received units. */
     private long[] receivedUnits = new long[4];
-    private int fragments;
+    private int fragmentCount;
     private int receivedBytes;
     private int totalBytes = -1;
     /** Largest end offset of the received fragments. */
@@ -50,10 +50,10 @@ final class PartialPacket {
         int offset = fragment.fragmentOffsetBytes();
         int lengthBytes = fragment.payloadLengthBytes();
         int end = offset + lengthBytes;
-        fragments++;
+        fragmentCount++;
         ecnValues |= 1 << fragment.ecn();
         maxEnd = Math.max(maxEnd, end);
-        if (!fragment.isMoreFragments()) {
+        if (!fragment.hasMoreFragments()) {
             if (totalBytes >= 0 && totalBytes != end) {
                 return false;
             }
@@ -127,8 +127,8 @@ final class PartialPacket {
         return receivedBytes == totalBytes;
     }
 
-    int fragments() {
-        return fragments;
+    int fragmentCount() {
+        return fragmentCount;
     }
 
     /** Returns the memory used by the packet. */

@@ -108,7 +108,7 @@ public record Route(IpAddress destination, int prefixLength, int table, int type
      * Returns whether IPv6 merges this route with similar ones into a multipath route
      * ({@code rt6_qualify_for_ecmp}).
      */
-    boolean sharesTraffic() {
+    boolean qualifiesForEcmp() {
         return !origin.isAdvertised() && !nextHops.isEmpty() && nextHops.getFirst().gatewayOrNull() != null;
     }
 

@@ -111,7 +111,7 @@ final class RouteList {
         int any = -1;
         for (int i = 0; i < list.size(); i++) {
             if (list.get(i).hasKeyOf(added)) {
-                if (list.get(i).sharesTraffic() == added.sharesTraffic()) {
+                if (list.get(i).qualifiesForEcmp() == added.qualifiesForEcmp()) {
                     return i;
                 }
                 any = any < 0 ? i : any;

@@ -55,7 +55,7 @@ public final class NetlinkReader {
     }
 
     /** Returns the positive error number of an {@link #NLMSG_ERROR} message; 0 is an acknowledgement. */
-    public int error() {
+    public int errno() {
         return fixedBytes() < Integer.BYTES ? 0 : -fixedInt(0);
     }
 

@@ -92,7 +92,7 @@ public final class NetlinkSocket implements AutoCloseable {
     }
 
     /** Receives the next datagram of an answer. Waits for it, up to a limit. */
-    public void receiveReply(NetlinkReader reader) throws IOException {
+    public void awaitDatagram(NetlinkReader reader) throws IOException {
         long deadline = System.nanoTime() + REPLY_TIMEOUT_NANOS;
         while (!receive(reader)) {
             long left = deadline - System.nanoTime();
@@ -106,7 +106,7 @@ public final class NetlinkSocket implements AutoCloseable {
     /** Waits for the answer to a request, positions the reader on it, and returns its type. */
     public int awaitReply(NetlinkReader reader, int sequence) throws IOException {
         while (true) {
-            receiveReply(reader);
+            awaitDatagram(reader);
             while (reader.nextMessage()) {
                 if (reader.sequence() == sequence) {
                     return reader.type();

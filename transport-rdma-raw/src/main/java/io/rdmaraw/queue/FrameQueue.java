@@ -28,7 +28,7 @@ import io.rdmaraw.verbs.objects.WorkQueue;
  * copied to a slot.
  *
  * <p>The queue consists of a raw-packet queue pair, a {@link SendRing} and a {@link ReceiveRing}. The rings
- * either call libibverbs or access the device's rings directly ({@link DirectRings}). {@link #recover} may
+ * either call libibverbs or access the device's rings directly ({@link DirectRingDriver}). {@link #recover} may
  * replace the queue pair and the rings, so callers should hold a reference only to the frame queue.
  */
 // Not final because a test overrides it to make resets fail.
@@ -39,13 +39,13 @@ public class FrameQueue implements AutoCloseable {
     public static final int FULL = 1;
 
     /** Maximum number of frames received or posted at once. */
-    public static final int BURST_FRAMES = 64;
+    public static final int MAX_BURST_FRAMES = 64;
 
     /**
-     * Maximum length of the headers for {@link #offerSegmented}: Ethernet with a VLAN tag, IPv6, TCP with all
+     * Maximum length of the headers for {@link #offerTso}: Ethernet with a VLAN tag, IPv6, TCP with all
      * options.
      */
-    public static final int MAX_SEGMENTED_HEADER_BYTES = 14 + 4 + 40 + 60;
+    public static final int MAX_TSO_HEADER_BYTES = 14 + 4 + 40 + 60;
 
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(FrameQueue.class);
     /**
@@ -66,35 +66,35 @@ public class FrameQueue implements AutoCloseable {
     private final QueueCounters counters = new QueueCounters();
     private final QueueReset reset;
     private QueuePairResources queues;
-    private ReceiveRing receives;
-    private SendRing sends;
+    private ReceiveRing receiveRing;
+    private SendRing sendRing;
     /** Set when rules shared by several loops use the work queue. New queues then need a work queue, too. */
     private boolean hasWorkQueue;
     /**
      * Set when a completion queue has overrun. The outcome of its outstanding requests can then not be
      * determined.
      */
-    private boolean completionsLost;
+    private boolean needsNewQueues;
     private int failedStarts;
     /** Set when the device has refused to reset a queue pair and the warning has been logged. */
     private boolean resetRefused;
     private boolean closed;
 
-    FrameQueue(SharedDevice device, int portNumber, CompletionChannel channel, FrameQueueOptions options) {
+    FrameQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, FrameQueueOptions options) {
         this.device = device;
         this.portNumber = portNumber;
         reset = new QueueReset(device, portNumber);
         registeredRanges = device.registeredRanges();
-        setup = QueueSetup.of(device, channel, options);
+        setup = QueueSetup.of(device, completionChannel, options);
         StridingPlan plan = setup.plan();
-        StrideLayout chunks = plan != null ? plan.layout() : LargeReceives.layout(setup.wholeFrameBytes());
+        StrideLayout chunks = plan != null ? plan.layout() : GsoReceiveQueue.layout(setup.maxGsoBytes());
         slab = Slab.allocate(device.protectionDomain(), registeredRanges, chunks,
                 plan != null ? plan.slotCount() : options.slotCount(), options.slotBytes());
         device.retain();
         slots = slab.pool();
         slots.setOwner(Thread.currentThread());
         counters.slots = slots;
-        slots.allocator().reserve(2 * ReceiveRing.RESERVED_SLOTS);
+        slots.allocator().setReservedSlots(2 * ReceiveRing.RESERVED_SLOTS);
         padding = slots.acquireUnopened();
     }
 
@@ -102,12 +102,12 @@ public class FrameQueue implements AutoCloseable {
      * Opens a queue on a port and starts it. Must be called on the thread of the loop that will drive the
      * queue.
      *
-     * @param channel receives the events that {@link #arm()} requests
+     * @param completionChannel receives the events that {@link #arm()} requests
      * @throws VerbsException if the device refuses
      */
-    public static FrameQueue open(SharedDevice device, int portNumber, CompletionChannel channel,
+    public static FrameQueue open(SharedDevice device, int portNumber, CompletionChannel completionChannel,
                                   FrameQueueOptions options) {
-        FrameQueue queue = new FrameQueue(device, portNumber, channel, options);
+        FrameQueue queue = new FrameQueue(device, portNumber, completionChannel, options);
         queue.start();
         return queue;
     }
@@ -116,7 +116,7 @@ public class FrameQueue implements AutoCloseable {
         try {
             use(openQueues());
             queues.start(portNumber);
-            queues.startLarge();
+            queues.startGsoQueue();
         } catch (RuntimeException | Error e) {
             close();
             throw e;
@@ -136,8 +136,8 @@ public class FrameQueue implements AutoCloseable {
             throw e;
         }
         queues = opened;
-        receives = opened.receives();
-        sends = opened.sends();
+        receiveRing = opened.receiveRing();
+        sendRing = opened.sendRing();
     }
 
     /**
@@ -149,13 +149,13 @@ public class FrameQueue implements AutoCloseable {
     public int receive(ReceiveBurst burst) {
         burst.begin(slots);
         counters.receivePolls++;
-        if (receives.poll(burst) == 0) {
+        if (receiveRing.poll(burst) == 0) {
             counters.emptyReceivePolls++;
         } else {
             counters.receivedFrames += burst.size();
             counters.receivedBytes += burst.prefetchHeaders();
         }
-        receives.refillIfLow();
+        receiveRing.refillIfLow();
         return burst.size();
     }
 
@@ -168,7 +168,7 @@ public class FrameQueue implements AutoCloseable {
      * @return {@link #ACCEPTED} or {@link #FULL}
      */
     public int offer(ByteBuf frame) {
-        return sends.offer(frame);
+        return sendRing.offer(frame);
     }
 
     /**
@@ -180,7 +180,7 @@ public class FrameQueue implements AutoCloseable {
      * @return the number of accepted elements; if it is less than {@code end - from}, the queue is full
      */
     public int offerSlots(int[] slotIndices, int from, int end) {
-        return sends.offerSlots(slotIndices, from, end);
+        return sendRing.offerSlots(slotIndices, from, end);
     }
 
     /**
@@ -195,7 +195,7 @@ public class FrameQueue implements AutoCloseable {
      * @return {@link #ACCEPTED} if both references have passed to the queue, or {@link #FULL}
      */
     public int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
-        return sends.offer(headers, payload, fillChecksums);
+        return sendRing.offer(headers, payload, fillChecksums);
     }
 
     /**
@@ -214,11 +214,11 @@ public class FrameQueue implements AutoCloseable {
      */
     public int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
                      boolean fillChecksums) {
-        return sends.offer(headers, buffers, indices, lengthsBytes, count, fillChecksums);
+        return sendRing.offer(headers, buffers, indices, lengthsBytes, count, fillChecksums);
     }
 
     /**
-     * Adds a TCP payload that the device segments (TSO). Requires that {@link #maxSegmentedBytes()} is not 0.
+     * Adds a TCP payload that the device segments (TSO). Requires that {@link #maxTsoBytes()} is not 0.
      * Otherwise like {@link #offer(FrameBuf, ByteBuf[], int[], int[], int, boolean)}.
      *
      * <p>The device sends a copy of the headers before each segment. In each copy it updates the lengths, the
@@ -226,14 +226,14 @@ public class FrameQueue implements AutoCloseable {
      * send queue and the counters count the payload as one frame.
      *
      * @param headers      Ethernet, IP and TCP headers of the first segment and nothing else, at most
-     *                     {@link #MAX_SEGMENTED_HEADER_BYTES}
+     *                     {@link #MAX_TSO_HEADER_BYTES}
      * @param count        number of parts, at least 1
      * @param segmentBytes payload of every segment except the last; together with the headers it must fit the
      *                     link's MTU
      */
-    public int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+    public int offerTso(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
                               int segmentBytes) {
-        return sends.offerSegmented(headers, buffers, indices, lengthsBytes, count, segmentBytes);
+        return sendRing.offerTso(headers, buffers, indices, lengthsBytes, count, segmentBytes);
     }
 
     /**
@@ -243,27 +243,27 @@ public class FrameQueue implements AutoCloseable {
      *         released; {@link #refusalErrno()} returns the reason
      */
     public long post() {
-        return sends.post();
+        return sendRing.post();
     }
 
     /** Returns the error number of the last refusal in {@link #post()}. */
     public int refusalErrno() {
-        return sends.refusalErrno();
+        return sendRing.refusalErrno();
     }
 
     /** Returns the number of frames that can still be offered before the send queue is full. */
     public int sendRoom() {
-        return sends.room();
+        return sendRing.room();
     }
 
     /** Releases the frames that the device has sent, and returns their number. */
     public int reclaim() {
-        return sends.reclaim();
+        return sendRing.reclaim();
     }
 
     /** Returns the number of frames that the device has not sent yet. */
     public int inFlight() {
-        return sends.inFlight();
+        return sendRing.inFlight();
     }
 
     /**
@@ -271,9 +271,9 @@ public class FrameQueue implements AutoCloseable {
      * completions that are already in the queue raise no event.
      */
     public void arm() {
-        receives.arm();
-        if (sends.inFlight() > 0) {
-            sends.arm();
+        receiveRing.arm();
+        if (sendRing.inFlight() > 0) {
+            sendRing.arm();
         }
     }
 
@@ -282,9 +282,9 @@ public class FrameQueue implements AutoCloseable {
         return device.offloadsChecksums();
     }
 
-    /** Returns the maximum payload for {@link #offerSegmented}, or 0 if the device does not segment. */
-    public int maxSegmentedBytes() {
-        return setup.maxSegmentedBytes();
+    /** Returns the maximum payload for {@link #offerTso}, or 0 if the device does not segment. */
+    public int maxTsoBytes() {
+        return setup.maxTsoBytes();
     }
 
     /** Returns the maximum number of parts of a frame, not counting its headers. */
@@ -320,7 +320,7 @@ public class FrameQueue implements AutoCloseable {
 
     /** Returns the completion queue of receives. For tests. */
     public CompletionQueue receiveCompletions() {
-        return receives.sharedCompletions();
+        return receiveRing.workQueueCompletions();
     }
 
     /** Returns the completion queue of sends. For tests. */
@@ -333,8 +333,8 @@ public class FrameQueue implements AutoCloseable {
         return queues.queuePair();
     }
 
-    ReceiveRing receives() {
-        return receives;
+    ReceiveRing receiveRing() {
+        return receiveRing;
     }
 
     /** Installs a rule that steers matching frames to this queue. */
@@ -361,45 +361,45 @@ public class FrameQueue implements AutoCloseable {
      * The number of resets of the two receive queues. Completions can report a failure before its asynchronous
      * event is read, so an event may refer to a failure that a reset has already repaired.
      */
-    public record Resets(int queuePair, int workQueue) {
+    public record ResetCounts(int queuePair, int workQueue) {
     }
 
     /** Returns the number of resets so far. May be called on any thread. */
-    public Resets resets() {
-        return reset.resets();
+    public ResetCounts resetCounts() {
+        return reset.resetCounts();
     }
 
     /**
      * Handles an asynchronous event that reports a failure of an object.
      *
-     * @param whenRaised the result of {@link #resets()} when the event was read
+     * @param countsAtEvent the result of {@link #resetCounts()} when the event was read
      * @return whether the object belongs to this queue and has not been reset since
      */
-    public boolean recordFailure(VerbsObject source, Resets whenRaised) {
-        if (source == queues.sendCompletions() || receives.owns(source)) {
-            completionsLost = true;
+    public boolean recordFailure(VerbsObject source, ResetCounts countsAtEvent) {
+        if (source == queues.sendCompletions() || receiveRing.owns(source)) {
+            needsNewQueues = true;
             return true;
         }
         // Do not query the device: mlx5's kernel driver cannot answer if only one half of the queue pair has
         // failed.
         if (source == queues.queuePair()) {
-            return whenRaised.queuePair() == resets().queuePair() && stopped(receives.ownRequests());
+            return countsAtEvent.queuePair() == resetCounts().queuePair() && stopRequests(receiveRing.queuePairRequests());
         }
-        if (source == queues.large() && source != null) {
-            return stopped(receives.largeOrNull());
+        if (source == queues.gsoQueue() && source != null) {
+            return stopRequests(receiveRing.gsoRequestsOrNull());
         }
-        return source == queues.workQueueOrNull() && whenRaised.workQueue() == resets().workQueue()
-                && stopped(receives.sharedOrNull());
+        return source == queues.workQueueOrNull() && countsAtEvent.workQueue() == resetCounts().workQueue()
+                && stopRequests(receiveRing.workQueueRequestsOrNull());
     }
 
-    private static boolean stopped(ReceiveRequests requests) {
+    private static boolean stopRequests(ReceiveRequests requests) {
         requests.stop();
         return true;
     }
 
     /** Returns whether an error has stopped the queue. {@link #recover} restarts it. */
     public boolean failed() {
-        return receives.failed() || sends.failed();
+        return receiveRing.failed() || sendRing.failed();
     }
 
     /**
@@ -408,7 +408,7 @@ public class FrameQueue implements AutoCloseable {
      * {@link #workQueue()} changes.
      */
     public boolean needsNewQueues() {
-        return completionsLost;
+        return needsNewQueues;
     }
 
     /**
@@ -417,7 +417,7 @@ public class FrameQueue implements AutoCloseable {
      * libmlx5, which removes the queue pair's completions during a reset. Direct rings are read to the end.
      */
     public boolean resetLosesFrames() {
-        return setup.rings() == null && !new DeviceName(device.name()).isSoftware();
+        return setup.driver() == null && !new DeviceName(device.name()).isSoftware();
     }
 
     /**
@@ -429,7 +429,7 @@ public class FrameQueue implements AutoCloseable {
      * be ignored.
      */
     public void stopReceiving() {
-        if (!resetLosesFrames() || !receives.ownRequests().failed() && !sends.failed()) {
+        if (!resetLosesFrames() || !receiveRing.queuePairRequests().failed() && !sendRing.failed()) {
             return;
         }
         try {
@@ -449,21 +449,21 @@ public class FrameQueue implements AutoCloseable {
      *                      new queues it runs once, before they are used
      */
     public void recover(Runnable drainReceived) {
-        if (completionsLost) {
+        if (needsNewQueues) {
             replaceQueues(drainReceived);
-            if (completionsLost) {
+            if (needsNewQueues) {
                 return;
             }
         } else {
             try {
-                reset.run(queues, drainReceived);
+                reset.resetFailedQueues(queues, drainReceived);
             } catch (VerbsException e) {
                 if (!resetRefused) {
                     resetRefused = true;
                     LOGGER.warn("cannot reset a failed queue pair, so it is replaced: {}. This is logged once for"
                             + " each queue", e.getMessage());
                 }
-                completionsLost = true;
+                needsNewQueues = true;
                 return;
             }
         }
@@ -478,7 +478,7 @@ public class FrameQueue implements AutoCloseable {
         QueuePairResources old = queues;
         // Suspend sending until the new queues are started, which may take several attempts. libmlx5 would reject
         // a post before that, and direct rings would send the frame late or never.
-        sends.suspend(true);
+        sendRing.suspend();
         QueuePairResources opened;
         try {
             opened = openQueues();
@@ -489,16 +489,16 @@ public class FrameQueue implements AutoCloseable {
         // Rules do not lead to the old queues any more, so these are all remaining frames.
         drainReceived.run();
         use(opened);
-        sends.suspend(true);
+        sendRing.suspend();
         old.close();
-        completionsLost = false;
+        needsNewQueues = false;
         try {
             queues.start(portNumber);
-            queues.startLarge();
+            queues.startGsoQueue();
             if (hasWorkQueue) {
                 workQueue();
             }
-            sends.suspend(false);
+            sendRing.resume();
             failedStarts = 0;
         } catch (VerbsException e) {
             recordFailedStart(e);
@@ -506,7 +506,7 @@ public class FrameQueue implements AutoCloseable {
     }
 
     private void recordFailedStart(VerbsException e) {
-        completionsLost = true;
+        needsNewQueues = true;
         if (++failedStarts == MAX_FAILED_STARTS) {
             failedStarts = 0;
             throw e;

@@ -28,15 +28,15 @@ public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int m
      * @throws IllegalArgumentException if a size is out of range
      */
     public FrameQueueOptions {
-        requirePowerOfTwo("receiveQueueDepth", receiveQueueDepth, FrameQueue.BURST_FRAMES);
-        requirePowerOfTwo("sendQueueDepth", sendQueueDepth, FrameQueue.BURST_FRAMES);
+        requirePowerOfTwo("receiveQueueDepth", receiveQueueDepth, FrameQueue.MAX_BURST_FRAMES);
+        requirePowerOfTwo("sendQueueDepth", sendQueueDepth, FrameQueue.MAX_BURST_FRAMES);
         requirePowerOfTwo("slotBytes", slotBytes, 64);
         if (maxSendSge < 2) {
             throw new IllegalArgumentException("maxSendSge must be at least 2, was " + maxSendSge);
         }
-        if (slotCount < receiveQueueDepth + 4 * FrameQueue.BURST_FRAMES) {
+        if (slotCount < receiveQueueDepth + 4 * FrameQueue.MAX_BURST_FRAMES) {
             throw new IllegalArgumentException("slotCount must be at least receiveQueueDepth + "
-                    + 4 * FrameQueue.BURST_FRAMES + " = " + (receiveQueueDepth + 4 * FrameQueue.BURST_FRAMES)
+                    + 4 * FrameQueue.MAX_BURST_FRAMES + " = " + (receiveQueueDepth + 4 * FrameQueue.MAX_BURST_FRAMES)
                     + ", was " + slotCount);
         }
     }
@@ -48,10 +48,10 @@ public record FrameQueueOptions(int receiveQueueDepth, int sendQueueDepth, int m
      * @throws IllegalStateException if too few slots are left
      */
     int workQueueDepth() {
-        int depth = Math.min(receiveQueueDepth, slotCount - receiveQueueDepth - 4 * FrameQueue.BURST_FRAMES);
-        if (depth < FrameQueue.BURST_FRAMES) {
+        int depth = Math.min(receiveQueueDepth, slotCount - receiveQueueDepth - 4 * FrameQueue.MAX_BURST_FRAMES);
+        if (depth < FrameQueue.MAX_BURST_FRAMES) {
             throw new IllegalStateException("a port that several loops share needs additional slots: set slotCount"
-                    + " to at least " + (receiveQueueDepth + 5 * FrameQueue.BURST_FRAMES) + ", was " + slotCount);
+                    + " to at least " + (receiveQueueDepth + 5 * FrameQueue.MAX_BURST_FRAMES) + ", was " + slotCount);
         }
         return depth;
     }

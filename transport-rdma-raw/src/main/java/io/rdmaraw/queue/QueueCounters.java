@@ -38,7 +38,7 @@ public final class QueueCounters {
     /** Frames padded to the minimum length of Ethernet. */
     public long paddedFrames;
     /** TSO payloads that the device had to segment. */
-    public long segmentedFrames;
+    public long tsoFrames;
     /** Send completions with an error status other than a flush. */
     public long sendErrors;
     /** Frames that the device refused when they were posted. */

@@ -24,10 +24,10 @@ public final class QueuePairResources implements AutoCloseable {
     private CompletionQueue sendCompletions;
     private QueuePair queuePair;
     private StridingQueuePair striding;
-    private WorkQueue large;
-    private NativeArena arrays;
-    private ReceiveRing receives;
-    private SendRing sends;
+    private WorkQueue gsoQueue;
+    private NativeArena arena;
+    private ReceiveRing receiveRing;
+    private SendRing sendRing;
     /** The target of rules shared by several loops; null until first used. */
     private WorkQueue workQueue;
 
@@ -53,10 +53,10 @@ public final class QueuePairResources implements AutoCloseable {
     private void openQueues() {
         FrameQueueOptions options = setup.options();
         StridingPlan plan = setup.plan();
-        boolean receivesLarge = setup.wholeFrameBytes() > 0;
+        boolean receivesGso = setup.maxGsoBytes() > 0;
         // Twice the depth, because receives of the queue pair and of the work queue complete here.
         receiveCompletions = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
-                : 2 * options.receiveQueueDepth() + (receivesLarge ? LargeReceives.DEPTH : 0));
+                : 2 * options.receiveQueueDepth() + (receivesGso ? GsoReceiveQueue.DEPTH : 0));
         sendCompletions = setup.completionQueue(options.sendQueueDepth());
         queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
                 .sendCompletionQueue(sendCompletions)
@@ -65,26 +65,26 @@ public final class QueuePairResources implements AutoCloseable {
                 .maxReceiveWr(plan != null ? 0 : options.receiveQueueDepth())
                 .maxSendSge(options.maxSendSge())
                 .maxReceiveSge(1)
-                .maxTsoHeaderBytes(setup.maxHeaderBytes())
+                .maxTsoHeaderBytes(setup.maxTsoHeaderBytes())
                 .build());
         if (plan != null) {
             striding = StridingQueuePair.open(setup, receiveCompletions);
         }
-        if (receivesLarge) {
-            large = LargeReceives.open(setup.device(), queuePair, receiveCompletions);
+        if (receivesGso) {
+            gsoQueue = GsoReceiveQueue.open(setup.device(), queuePair, receiveCompletions);
         }
         // The burst arrays of both rings, plus space for alignment to cache lines.
-        arrays = new NativeArena(FrameQueue.BURST_FRAMES
+        arena = new NativeArena(FrameQueue.MAX_BURST_FRAMES
                 * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES + 256L)
                 + 3 * VerbsReceiveRequests.nativeBytes());
     }
 
     /** Creates the two rings. */
     void openRings() {
-        DirectRings rings = setup.rings();
-        ReceiveRing opened = rings != null ? rings.receiveRing(this) : new VerbsReceiveRing(this);
-        sends = rings != null ? rings.sendRing(this) : new VerbsSendRing(this);
-        receives = opened;
+        DirectRingDriver driver = setup.driver();
+        ReceiveRing opened = driver != null ? driver.createReceiveRing(this) : new VerbsReceiveRing(this);
+        sendRing = driver != null ? driver.createSendRing(this) : new VerbsSendRing(this);
+        receiveRing = opened;
     }
 
     /** Moves the queue pair from RESET to RTS and posts receives. */
@@ -93,18 +93,18 @@ public final class QueuePairResources implements AutoCloseable {
         queuePair.toReadyToReceive();
         // Post receives only after the transition to RTR: libmlx5 hides earlier ones from the device and sets the
         // doorbell record.
-        receives.ownRequests().refill();
+        receiveRing.queuePairRequests().refill();
         queuePair.toReadyToSend();
         if (striding != null) {
-            receives.sharedOrNull().refill();
+            receiveRing.workQueueRequestsOrNull().refill();
         }
     }
 
     /** Starts the queue for TCP packets larger than the MTU, if there is one. */
-    void startLarge() {
-        if (large != null) {
-            large.toReady();
-            receives.largeOrNull().refill();
+    void startGsoQueue() {
+        if (gsoQueue != null) {
+            gsoQueue.toReady();
+            receiveRing.gsoRequestsOrNull().refill();
         }
     }
 
@@ -121,17 +121,17 @@ public final class QueuePairResources implements AutoCloseable {
     WorkQueue openWorkQueue() {
         int depth = setup.options().workQueueDepth();
         SharedDevice device = setup.device();
-        WorkQueue opened = device.context().createWorkQueue(device.protectionDomain(), receives.sharedCompletions(),
+        WorkQueue opened = device.context().createWorkQueue(device.protectionDomain(), receiveRing.workQueueCompletions(),
                 depth, 1, 0);
         try {
-            LargeReceives.share(device.context(), opened, large);
+            GsoReceiveQueue.assign(device.context(), opened, gsoQueue);
             opened.toReady();
         } catch (RuntimeException e) {
             opened.close();
             throw e;
         }
-        receives.addShared(opened, depth);
-        receives.sharedOrNull().refill();
+        receiveRing.addWorkQueue(opened, depth);
+        receiveRing.workQueueRequestsOrNull().refill();
         workQueue = opened;
         return opened;
     }
@@ -177,35 +177,35 @@ public final class QueuePairResources implements AutoCloseable {
     }
 
     /** Returns the queue for TCP packets larger than the MTU, or null. */
-    WorkQueue large() {
-        return large;
+    WorkQueue gsoQueue() {
+        return gsoQueue;
     }
 
     /** Returns the native memory for requests and completions of both rings. */
-    public NativeArena arrays() {
-        return arrays;
+    public NativeArena arena() {
+        return arena;
     }
 
-    ReceiveRing receives() {
-        return receives;
+    ReceiveRing receiveRing() {
+        return receiveRing;
     }
 
-    SendRing sends() {
-        return sends;
+    SendRing sendRing() {
+        return sendRing;
     }
 
     /** Closes all open objects. Frames in flight are released once the device can no longer read them. */
     @Override
     public void close() {
-        closeAll(workQueue, striding, queuePair, large);
+        closeAll(workQueue, striding, queuePair, gsoQueue);
         workQueue = null;
-        if (receives != null) {
-            sends.reclaim();
-            sends.close();
-            receives.releaseAll();
-            receives.closeCompletions();
+        if (receiveRing != null) {
+            sendRing.reclaim();
+            sendRing.close();
+            receiveRing.releaseAll();
+            receiveRing.closeCompletions();
         }
-        closeAll(sendCompletions, receiveCompletions, arrays);
+        closeAll(sendCompletions, receiveCompletions, arena);
     }
 
     static void closeAll(AutoCloseable... resources) {

@@ -6,19 +6,19 @@ final class QueueReset {
      * Maximum time to wait for the completions of sends. A device flushes a queue within microseconds, and a
      * broken one must not block the loop.
      */
-    private static final long FLUSH_NANOS = 1_000_000;
+    private static final long MAX_FLUSH_NANOS = 1_000_000;
 
     private final SharedDevice device;
     private final int portNumber;
-    private volatile FrameQueue.Resets resets = new FrameQueue.Resets(0, 0);
+    private volatile FrameQueue.ResetCounts resetCounts = new FrameQueue.ResetCounts(0, 0);
 
     QueueReset(SharedDevice device, int portNumber) {
         this.device = device;
         this.portNumber = portNumber;
     }
 
-    FrameQueue.Resets resets() {
-        return resets;
+    FrameQueue.ResetCounts resetCounts() {
+        return resetCounts;
     }
 
     /**
@@ -26,70 +26,70 @@ final class QueueReset {
      *
      * <p>A queue moves directly to RESET, which is allowed from any state. A step to ERR could be refused:
      * mlx5's kernel driver has its own record of the state of each half of a queue pair and does not notice
-     * failures. Asynchronous events raised before the reset are dispatched before {@link #resets} is increased,
+     * failures. Asynchronous events raised before the reset are dispatched before {@link #resetCounts} is increased,
      * so that they are recognised as old.
      *
      * @param drainReceived see {@link FrameQueue#recover}
      */
-    void run(QueuePairResources queues, Runnable drainReceived) {
-        ReceiveRing receives = queues.receives();
-        ReceiveRequests shared = receives.sharedOrNull();
-        if (shared != null && shared.failed()) {
+    void resetFailedQueues(QueuePairResources queues, Runnable drainReceived) {
+        ReceiveRing receiveRing = queues.receiveRing();
+        ReceiveRequests workQueueRequests = receiveRing.workQueueRequestsOrNull();
+        if (workQueueRequests != null && workQueueRequests.failed()) {
             drainReceived.run();
             queues.workQueueOrNull().toReset();
             device.dispatchAsyncEvents();
-            resets = new FrameQueue.Resets(resets.queuePair(), resets.workQueue() + 1);
+            resetCounts = new FrameQueue.ResetCounts(resetCounts.queuePair(), resetCounts.workQueue() + 1);
             // Take the frames that arrived before the reset. libmlx5 may have removed their completions and
             // written the doorbell record of the completion queue; the next poll corrects the record.
             drainReceived.run();
-            shared.afterReset();
+            workQueueRequests.afterReset();
             queues.workQueueOrNull().toReady();
-            shared.refill();
+            workQueueRequests.refill();
         }
-        ReceiveRequests large = receives.largeOrNull();
-        if (large != null && large.failed()) {
+        ReceiveRequests gsoRequests = receiveRing.gsoRequestsOrNull();
+        if (gsoRequests != null && gsoRequests.failed()) {
             drainReceived.run();
-            queues.large().toReset();
+            queues.gsoQueue().toReset();
             device.dispatchAsyncEvents();
             drainReceived.run();
-            large.afterReset();
-            queues.startLarge();
+            gsoRequests.afterReset();
+            queues.startGsoQueue();
         }
-        if (receives.ownRequests().failed() || queues.sends().failed()) {
+        if (receiveRing.queuePairRequests().failed() || queues.sendRing().failed()) {
             resetQueuePair(queues, drainReceived);
         }
     }
 
     private void resetQueuePair(QueuePairResources queues, Runnable drainReceived) {
-        ReceiveRequests own = queues.receives().ownRequests();
-        SendRing sends = queues.sends();
-        own.stop();
+        ReceiveRequests queuePairRequests = queues.receiveRing().queuePairRequests();
+        SendRing sendRing = queues.sendRing();
+        queuePairRequests.stop();
         // Handlers may reply to the frames received now. Suspend sending: a request posted in RESET would be sent
         // late or never.
-        sends.suspend(true);
+        sendRing.suspend();
         drainReceived.run();
-        finishSends(sends);
+        awaitSendCompletions(sendRing);
         queues.queuePair().toReset();
         device.dispatchAsyncEvents();
-        resets = new FrameQueue.Resets(resets.queuePair() + 1, resets.workQueue());
+        resetCounts = new FrameQueue.ResetCounts(resetCounts.queuePair() + 1, resetCounts.workQueue());
         drainReceived.run();
         // Release the frames that the device completed since.
-        sends.reclaim();
-        sends.afterReset();
-        sends.releaseAll();
-        own.afterReset();
+        sendRing.reclaim();
+        sendRing.afterReset();
+        sendRing.releaseAll();
+        queuePairRequests.afterReset();
         queues.start(portNumber);
-        sends.suspend(false);
+        sendRing.resume();
     }
 
     /**
      * Polls the completions of frames that the device sent before it stopped. The reset would discard them, and
      * the frames would be counted as lost.
      */
-    private static void finishSends(SendRing sends) {
-        long endNanos = System.nanoTime() + FLUSH_NANOS;
+    private static void awaitSendCompletions(SendRing sendRing) {
+        long endNanos = System.nanoTime() + MAX_FLUSH_NANOS;
         do {
-            sends.reclaim();
-        } while (sends.inFlight() > 0 && System.nanoTime() - endNanos < 0);
+            sendRing.reclaim();
+        } while (sendRing.inFlight() > 0 && System.nanoTime() - endNanos < 0);
     }
 }

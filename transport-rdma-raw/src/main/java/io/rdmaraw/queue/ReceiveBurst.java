@@ -16,11 +16,11 @@ public final class ReceiveBurst {
     private static final int COPIED = -1;
     private static final int ETHER_TYPE_OFFSET = 12;
 
-    private final int[] slotIndices = new int[FrameQueue.BURST_FRAMES];
-    private final int[] lengthsBytes = new int[FrameQueue.BURST_FRAMES];
-    private final int[] flowTags = new int[FrameQueue.BURST_FRAMES];
-    private final boolean[] checksumsVerified = new boolean[FrameQueue.BURST_FRAMES];
-    private final ByteBuf[] copies = new ByteBuf[FrameQueue.BURST_FRAMES];
+    private final int[] slotIndices = new int[FrameQueue.MAX_BURST_FRAMES];
+    private final int[] lengthsBytes = new int[FrameQueue.MAX_BURST_FRAMES];
+    private final int[] flowTags = new int[FrameQueue.MAX_BURST_FRAMES];
+    private final boolean[] checksumsVerified = new boolean[FrameQueue.MAX_BURST_FRAMES];
+    private final ByteBuf[] copies = new ByteBuf[FrameQueue.MAX_BURST_FRAMES];
     private SlotPool slots;
     /** Set if Netty's leak detector tracks received frames. */
     private boolean tracked;
@@ -129,7 +129,7 @@ public final class ReceiveBurst {
     /** Clears the burst. All frames of the previous burst must have been taken. */
     void begin(SlotPool pool) {
         slots = pool;
-        tracked = RegisteredByteBufAllocator.isReceivedTracked();
+        tracked = RegisteredByteBufAllocator.tracksReceivedFrames();
         size = 0;
         takenEnd = 0;
     }

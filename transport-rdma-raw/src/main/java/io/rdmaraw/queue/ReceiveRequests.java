@@ -35,13 +35,13 @@ public abstract class ReceiveRequests {
     protected abstract int postDescribed(int count);
 
     /**
-     * Takes back the memory of every posted request and calls {@link #completed} for it. Completions that arrive later
+     * Takes back the memory of every posted request and calls {@link #recordCompletion} for it. Completions that arrive later
      * for these requests are ignored.
      */
     protected abstract void reclaimAll();
 
     /** Returns reserved memory to the pool, if the subclass reserves any. */
-    void releaseUnposted() {
+    void releaseReserved() {
     }
 
     /** Called when no memory was left to post. */
@@ -53,7 +53,7 @@ public abstract class ReceiveRequests {
      * Returns the number of missing requests that need memory from the pool. A subclass that reserves memory for the
      * queue subtracts the requests for which it has some.
      */
-    int unbacked() {
+    int requestsWithoutMemory() {
         return depth - posted;
     }
 
@@ -64,12 +64,12 @@ public abstract class ReceiveRequests {
      * <p>Callers subtract it from the free memory when they decide whether handlers may hold the frames of a poll.
      * Otherwise the refill would take the memory that sending needs.
      */
-    final int missing() {
-        int unbacked = unbacked();
-        return unbacked < refillBatch ? 0 : unbacked;
+    final int refillDemand() {
+        int requestsWithoutMemory = requestsWithoutMemory();
+        return requestsWithoutMemory < refillBatch ? 0 : requestsWithoutMemory;
     }
 
-    final int posted() {
+    final int postedCount() {
         return posted;
     }
 
@@ -78,7 +78,7 @@ public abstract class ReceiveRequests {
     }
 
     /** Called by subclasses when a request has completed, with or without an error. */
-    protected final void completed() {
+    protected final void recordCompletion() {
         posted--;
     }
 
@@ -87,7 +87,7 @@ public abstract class ReceiveRequests {
      * they are only counted. Three statuses mean that the device has stopped the queue; mlx5's DPDK driver uses
      * the same ones ({@code mlx5_rx_err_handle}).
      */
-    public final void fail(int status) {
+    public final void handleError(int status) {
         if (status != WcStatus.WR_FLUSH_ERR) {
             counters.receiveErrors++;
         }
@@ -136,6 +136,6 @@ public abstract class ReceiveRequests {
     /** Takes back all posted memory after the queue was destroyed and returns it to the pool. */
     final void releaseAll() {
         afterReset();
-        releaseUnposted();
+        releaseReserved();
     }
 }

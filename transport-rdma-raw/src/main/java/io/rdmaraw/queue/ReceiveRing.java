@@ -21,7 +21,7 @@ public abstract class ReceiveRing {
      * If fewer slots than this are free, received frames are copied out. The reserve is used to copy frames
      * that are sent from unregistered memory, so that a handler that holds frames cannot block sending.
      */
-    static final int RESERVED_SLOTS = 2 * FrameQueue.BURST_FRAMES;
+    static final int RESERVED_SLOTS = 2 * FrameQueue.MAX_BURST_FRAMES;
 
     private final SlotPool slots;
     private final QueueCounters counters;
@@ -40,21 +40,21 @@ public abstract class ReceiveRing {
     }
 
     /** Returns the receive queue of the queue pair. */
-    protected abstract ReceiveRequests ownRequests();
+    protected abstract ReceiveRequests queuePairRequests();
 
     /** Returns the work queue of rules shared by several loops, or null if there is none. */
-    protected abstract ReceiveRequests sharedOrNull();
+    protected abstract ReceiveRequests workQueueRequestsOrNull();
 
     /** Returns the queue for packets larger than the MTU, or null if there is none. */
-    protected ReceiveRequests largeOrNull() {
+    protected ReceiveRequests gsoRequestsOrNull() {
         return null;
     }
 
-    /** Returns the completion queue to use for a work queue that is passed to {@link #addShared}. */
-    protected abstract CompletionQueue sharedCompletions();
+    /** Returns the completion queue to use for a work queue that is passed to {@link #addWorkQueue}. */
+    protected abstract CompletionQueue workQueueCompletions();
 
     /** Starts receiving from a work queue as well. */
-    protected abstract void addShared(WorkQueue workQueue, int depth);
+    protected abstract void addWorkQueue(WorkQueue workQueue, int depth);
 
     /**
      * Polls up to a burst of completions and passes received frames to {@link #deliver}.
@@ -73,7 +73,7 @@ public abstract class ReceiveRing {
     protected abstract void closeCompletions();
 
     final boolean failed() {
-        return ownRequests().failed() || hasFailed(sharedOrNull()) || hasFailed(largeOrNull());
+        return queuePairRequests().failed() || hasFailed(workQueueRequestsOrNull()) || hasFailed(gsoRequestsOrNull());
     }
 
     private static boolean hasFailed(ReceiveRequests requests) {
@@ -82,22 +82,22 @@ public abstract class ReceiveRing {
 
     /** Posts free slots to each receive queue that lacks a batch. */
     final void refillIfLow() {
-        ownRequests().refillIfLow();
-        ReceiveRequests shared = sharedOrNull();
-        if (shared != null) {
-            shared.refillIfLow();
+        queuePairRequests().refillIfLow();
+        ReceiveRequests workQueueRequests = workQueueRequestsOrNull();
+        if (workQueueRequests != null) {
+            workQueueRequests.refillIfLow();
         }
-        ReceiveRequests large = largeOrNull();
-        if (large != null) {
-            large.refillIfLow();
+        ReceiveRequests gsoRequests = gsoRequestsOrNull();
+        if (gsoRequests != null) {
+            gsoRequests.refillIfLow();
         }
     }
 
     /** Returns whether slots are so short that arriving frames must be copied out. Call once per poll. */
     protected boolean mustCopyOut() {
-        ReceiveRequests shared = sharedOrNull();
-        int owed = ownRequests().missing() + (shared != null ? shared.missing() : 0);
-        return slots.available() - owed < copyOutBelow;
+        ReceiveRequests workQueueRequests = workQueueRequestsOrNull();
+        int refillDemand = queuePairRequests().refillDemand() + (workQueueRequests != null ? workQueueRequests.refillDemand() : 0);
+        return slots.available() - refillDemand < copyOutBelow;
     }
 
     /** Adds a received frame to the burst. */
@@ -136,14 +136,14 @@ public abstract class ReceiveRing {
 
     /** Takes back all posted slots after the queues were destroyed. */
     final void releaseAll() {
-        ownRequests().releaseAll();
-        ReceiveRequests shared = sharedOrNull();
-        if (shared != null) {
-            shared.releaseAll();
+        queuePairRequests().releaseAll();
+        ReceiveRequests workQueueRequests = workQueueRequestsOrNull();
+        if (workQueueRequests != null) {
+            workQueueRequests.releaseAll();
         }
-        ReceiveRequests large = largeOrNull();
-        if (large != null) {
-            large.releaseAll();
+        ReceiveRequests gsoRequests = gsoRequestsOrNull();
+        if (gsoRequests != null) {
+            gsoRequests.releaseAll();
         }
     }
 }

@@ -13,13 +13,13 @@ public final class RssFlow {
     private final int tag;
     private Object ownerOrNull;
     /** The queues of the rule, in the order in which they joined. */
-    private List<FrameQueue> members = List.of();
-    /** The members that have joined. Each of them must also leave. */
-    private final Set<FrameQueue> joined = new HashSet<>();
+    private List<FrameQueue> queues = List.of();
+    /** The queues that have joined. Each of them must also leave. */
+    private final Set<FrameQueue> attachedQueues = new HashSet<>();
     private Flow flow;
     /** The RSS queue pair, or null if all frames go to one queue. */
     private RssQueuePair queuePair;
-    private int changes;
+    private int changeCount;
     private boolean withdrawn;
 
     RssFlow(FlowSpec spec, int tag, Object ownerOrNull) {
@@ -28,7 +28,7 @@ public final class RssFlow {
         this.ownerOrNull = ownerOrNull;
     }
 
-    /** Returns the rule as requested by the members. */
+    /** Returns the rule as requested by the queues. */
     public FlowSpec spec() {
         return spec;
     }
@@ -47,21 +47,21 @@ public final class RssFlow {
         ownerOrNull = null;
     }
 
-    List<FrameQueue> members() {
-        return members;
+    List<FrameQueue> queues() {
+        return queues;
     }
 
     RssQueuePair queuePair() {
         return queuePair;
     }
 
-    /** Returns whether the rule was withdrawn from the device. Its members must still leave it. */
+    /** Returns whether the rule was withdrawn from the device. Its queues must still leave it. */
     public boolean isWithdrawn() {
         return withdrawn;
     }
 
     /** Returns whether the device currently has the rule. It may have refused a replacement. */
-    boolean isInForce() {
+    boolean isInstalled() {
         return flow != null;
     }
 
@@ -69,18 +69,18 @@ public final class RssFlow {
         withdrawn = true;
     }
 
-    void setMembers(List<FrameQueue> newMembers) {
-        members = List.copyOf(newMembers);
-        joined.retainAll(members);
+    void setQueues(List<FrameQueue> newQueues) {
+        queues = List.copyOf(newQueues);
+        attachedQueues.retainAll(queues);
     }
 
-    void recordJoined(FrameQueue member) {
-        joined.add(member);
+    void recordAttached(FrameQueue queue) {
+        attachedQueues.add(queue);
     }
 
-    /** Returns the members that have joined and must also leave. */
-    List<FrameQueue> joined() {
-        return members.stream().filter(joined::contains).toList();
+    /** Returns the queues that have joined and must also leave. */
+    List<FrameQueue> attachedQueues() {
+        return queues.stream().filter(attachedQueues::contains).toList();
     }
 
     /**
@@ -89,18 +89,18 @@ public final class RssFlow {
      * that alternate.
      */
     FlowSpec nextRule() {
-        return spec.toBuilder().priority(spec.priority() + (changes & 1)).tag(tag).build();
+        return spec.toBuilder().priority(spec.priority() + (changeCount & 1)).tag(tag).build();
     }
 
     /** Replaces the installed rule and returns the previous RSS queue pair, or null. */
     RssQueuePair replace(Flow newFlow, RssQueuePair newQueuePair) {
-        RssQueuePair before = queuePair;
+        RssQueuePair previous = queuePair;
         if (flow != null) {
             flow.close();
         }
         flow = newFlow;
         queuePair = newQueuePair;
-        changes++;
-        return before;
+        changeCount++;
+        return previous;
     }
 }

@@ -42,14 +42,14 @@ public final class RssFlows {
      * Minimum table size if the number of loops is not a power of two, so that all loops get nearly equal
      * shares.
      */
-    private static final int EVEN_TABLE_ENTRIES = 128;
+    private static final int MIN_BALANCED_TABLE_ENTRIES = 128;
 
     /** Maximum number of removed rules to remember. Beyond that, all flows are assumed to have moved. */
-    private static final int MAX_REMOVED = 4096;
+    private static final int MAX_REMOVED_SPECS = 4096;
     /** A rule may be refused temporarily, for example if the kernel is short of memory. */
     private static final int MAX_STEER_ATTEMPTS = 3;
 
-    private record QueuePairKey(long fields, List<FrameQueue> members) {
+    private record QueuePairKey(long fields, List<FrameQueue> queues) {
     }
 
     private final VerbsContext context;
@@ -101,49 +101,49 @@ public final class RssFlows {
     }
 
     /** Returns a copy of the Toeplitz key. */
-    public byte[] key() {
+    public byte[] toeplitzKey() {
         return key.clone();
     }
 
     /**
      * Installs a rule for several queues at once. None of its flows moves when a queue later
-     * {@linkplain #join joins}, which it does when its loop first uses the rule. Exception: a queue that is being
+     * {@linkplain #attach joins}, which it does when its loop first uses the rule. Exception: a queue that is being
      * replaced is added when it joins again, which moves flows.
      *
-     * @param members the queues; their {@link FrameQueue#workQueue()} must have been created
+     * @param queues the queues; their {@link FrameQueue#workQueue()} must have been created
      * @param owner   identifies the owner of the rule; see {@link #find}
      */
-    public synchronized void open(FlowSpec spec, List<FrameQueue> members, Object owner) {
+    public synchronized void open(FlowSpec spec, List<FrameQueue> queues, Object owner) {
         requireIpVersion(spec);
         if (flows.containsKey(spec)) {
             throw new IllegalStateException("the rule \"" + spec + "\" already exists");
         }
-        List<FrameQueue> liveMembers = members.stream().filter(member -> !retired.contains(member)).toList();
-        if (!liveMembers.isEmpty()) {
-            add(spec, liveMembers.stream().filter(member -> !suspended.contains(member)).toList(), owner);
+        List<FrameQueue> liveQueues = queues.stream().filter(queue -> !retired.contains(queue)).toList();
+        if (!liveQueues.isEmpty()) {
+            add(spec, liveQueues.stream().filter(queue -> !suspended.contains(queue)).toList(), owner);
         }
     }
 
     /** Removes a queue that is about to close from all rules, including those that it has not joined yet. */
-    synchronized void retire(FrameQueue member) {
-        retired.add(member);
-        suspended.remove(member);
-        leaveAll(member);
+    synchronized void retire(FrameQueue queue) {
+        retired.add(queue);
+        suspended.remove(queue);
+        detachAll(queue);
     }
 
     /** Removes a queue that is about to be replaced from all rules, including those that it has not joined yet. */
-    synchronized void suspendQueue(FrameQueue member) {
-        suspended.add(member);
-        leaveAll(member);
+    synchronized void suspendQueue(FrameQueue queue) {
+        suspended.add(queue);
+        detachAll(queue);
     }
 
     /** Permits a queue to join rules again after it was replaced. */
-    synchronized void resumeQueue(FrameQueue member) {
-        suspended.remove(member);
+    synchronized void resumeQueue(FrameQueue queue) {
+        suspended.remove(queue);
     }
 
-    private void leaveAll(FrameQueue member) {
-        List.copyOf(flows.values()).forEach(flow -> leave(flow, member));
+    private void detachAll(FrameQueue queue) {
+        List.copyOf(flows.values()).forEach(flow -> detach(flow, queue));
     }
 
     /** Returns the rule with a flow tag, or null. */
@@ -159,16 +159,16 @@ public final class RssFlows {
     /**
      * Returns the queue that the device selects for a flow, or null if the rule does not exist or has no queue.
      *
-     * @param hash the Toeplitz hash of the flow with {@link #key()}; see {@link io.rdmaraw.wire.Toeplitz}
+     * @param hash the Toeplitz hash of the flow with {@link #toeplitzKey()}; see {@link io.rdmaraw.wire.Toeplitz}
      */
-    public synchronized FrameQueue chosen(FlowSpec spec, int hash) {
+    public synchronized FrameQueue selectedQueue(FlowSpec spec, int hash) {
         RssFlow flow = flows.get(spec);
-        if (flow == null || flow.members().isEmpty()) {
+        if (flow == null || flow.queues().isEmpty()) {
             return null;
         }
-        List<FrameQueue> members = flow.members();
-        int entry = flow.queuePair() == null ? 0 : hash & tableEntries(members.size()) - 1;
-        return members.get(entry % members.size());
+        List<FrameQueue> queues = flow.queues();
+        int entry = flow.queuePair() == null ? 0 : hash & tableEntries(queues.size()) - 1;
+        return queues.get(entry % queues.size());
     }
 
     /** Returns the owners that {@linkplain #open opened} the installed rules. */
@@ -203,9 +203,9 @@ public final class RssFlows {
         if (flow != null && flow.ownerOrNull() == owner) {
             flows.remove(spec);
             flow.markWithdrawn();
-            // Drop members that never joined: they will not leave either, and the tag would never be freed.
-            install(flow, flow.joined(), null, null);
-            if (flow.members().isEmpty()) {
+            // Drop queues that never joined: they will not leave either, and the tag would never be freed.
+            install(flow, flow.attachedQueues(), null, null);
+            if (flow.queues().isEmpty()) {
                 tagsInUse.clear(flow.tag() - FIRST_TAG);
             }
         }
@@ -218,10 +218,10 @@ public final class RssFlows {
         }
     }
 
-    private RssFlow add(FlowSpec spec, List<FrameQueue> members, Object ownerOrNull) {
+    private RssFlow add(FlowSpec spec, List<FrameQueue> queues, Object ownerOrNull) {
         RssFlow flow = new RssFlow(spec, FIRST_TAG + tagsInUse.nextClearBit(0), ownerOrNull);
-        if (!members.isEmpty()) {
-            steer(flow, members);
+        if (!queues.isEmpty()) {
+            steer(flow, queues);
         }
         flows.put(spec, flow);
         tagsInUse.set(flow.tag() - FIRST_TAG);
@@ -233,67 +233,67 @@ public final class RssFlows {
      *
      * @param ownerOrNull the owner of the rule if this queue is the first; see {@link #open}
      */
-    public synchronized RssFlow join(FlowSpec spec, FrameQueue member, Object ownerOrNull) {
+    public synchronized RssFlow attach(FlowSpec spec, FrameQueue queue, Object ownerOrNull) {
         requireIpVersion(spec);
         RssFlow flow = flows.get(spec);
-        if (flow != null && flow.members().contains(member)) {
-            flow.recordJoined(member);
+        if (flow != null && flow.queues().contains(queue)) {
+            flow.recordAttached(queue);
             return flow;
         }
-        if (suspended.contains(member)) {
+        if (suspended.contains(queue)) {
             return flow != null ? flow : add(spec, List.of(), ownerOrNull);
         }
         if (isSupported()) {
-            member.workQueue();
+            queue.workQueue();
         }
-        List<FrameQueue> members = new ArrayList<>(flow == null ? List.of() : flow.members());
-        members.add(member);
+        List<FrameQueue> queues = new ArrayList<>(flow == null ? List.of() : flow.queues());
+        queues.add(queue);
         if (flow == null) {
-            flow = add(spec, members, ownerOrNull);
+            flow = add(spec, queues, ownerOrNull);
         } else {
-            steer(flow, members);
+            steer(flow, queues);
         }
-        flow.recordJoined(member);
+        flow.recordAttached(queue);
         return flow;
     }
 
     /** Adds a replaced queue to a rule that it belonged to. Returns null if the rule has been withdrawn since. */
-    public synchronized RssFlow rejoin(RssFlow before, FrameQueue member) {
-        return before.isWithdrawn() ? null : join(before.spec(), member, before.ownerOrNull());
+    public synchronized RssFlow reattach(RssFlow before, FrameQueue queue) {
+        return before.isWithdrawn() ? null : attach(before.spec(), queue, before.ownerOrNull());
     }
 
     /** Removes a queue from a rule. The last queue removes the rule. Must be called before the queue is closed. */
-    public synchronized void leave(RssFlow flow, FrameQueue member) {
-        List<FrameQueue> members = new ArrayList<>(flow.members());
-        if (!members.remove(member)) {
-            if (members.isEmpty() && flow.ownerOrNull() == null && flows.get(flow.spec()) == flow) {
-                // The rule has no members because it was joined by a queue that was being replaced.
+    public synchronized void detach(RssFlow flow, FrameQueue queue) {
+        List<FrameQueue> queues = new ArrayList<>(flow.queues());
+        if (!queues.remove(queue)) {
+            if (queues.isEmpty() && flow.ownerOrNull() == null && flows.get(flow.spec()) == flow) {
+                // The rule has no queues because it was joined by a queue that was being replaced.
                 remove(flow);
             }
             return;
         }
         if (flow.isWithdrawn()) {
-            flow.setMembers(members);
-            if (members.isEmpty()) {
+            flow.setQueues(queues);
+            if (queues.isEmpty()) {
                 tagsInUse.clear(flow.tag() - FIRST_TAG);
             }
             return;
         }
-        if (members.isEmpty()) {
-            install(flow, members, null, null);
-            if (flow.ownerOrNull() == null || !suspended.contains(member)) {
+        if (queues.isEmpty()) {
+            install(flow, queues, null, null);
+            if (flow.ownerOrNull() == null || !suspended.contains(queue)) {
                 remove(flow);
             }
             return;
         }
         for (int attempt = 1; ; attempt++) {
             try {
-                steer(flow, members);
+                steer(flow, queues);
                 return;
             } catch (RuntimeException e) {
                 if (attempt == MAX_STEER_ATTEMPTS) {
                     // From now on the frames go to the kernel, which has a socket on the port.
-                    install(flow, members, null, null);
+                    install(flow, queues, null, null);
                     LOGGER.warn("the device rejected the rule \"{}\" for the remaining loops; the kernel receives its"
                             + " frames", flow.spec(), e);
                     return;
@@ -304,21 +304,21 @@ public final class RssFlows {
     }
 
     /**
-     * Removes a queue from a rule that other queues also belong to. Unlike {@link #leave}, this method changes
+     * Removes a queue from a rule that other queues also belong to. Unlike {@link #detach}, this method changes
      * nothing if the device cannot install the replacement rule.
      *
      * @return whether the queue has been removed
      */
-    public synchronized boolean withdrawFromShared(RssFlow flow, FrameQueue member) {
-        List<FrameQueue> members = new ArrayList<>(flow.members());
-        if (flow.isWithdrawn() || !members.remove(member)) {
+    public synchronized boolean tryDetach(RssFlow flow, FrameQueue queue) {
+        List<FrameQueue> queues = new ArrayList<>(flow.queues());
+        if (flow.isWithdrawn() || !queues.remove(queue)) {
             return true;
         }
-        if (members.isEmpty()) {
+        if (queues.isEmpty()) {
             return false;
         }
         try {
-            steer(flow, members);
+            steer(flow, queues);
             return true;
         } catch (RuntimeException e) {
             LOGGER.warn("a loop cannot leave the rule \"{}\"; it forwards the frames: {}", flow.spec(),
@@ -332,41 +332,41 @@ public final class RssFlows {
         tagsInUse.clear(flow.tag() - FIRST_TAG);
     }
 
-    private void steer(RssFlow flow, List<FrameQueue> members) {
-        boolean isRss = isSupported() && members.size() > 1;
-        if (!isRss && flow.isInForce() && flow.queuePair() == null && !flow.members().isEmpty()
-                && flow.members().getFirst() == members.getFirst()) {
-            flow.setMembers(members);
+    private void steer(RssFlow flow, List<FrameQueue> queues) {
+        boolean isRss = isSupported() && queues.size() > 1;
+        if (!isRss && flow.isInstalled() && flow.queuePair() == null && !flow.queues().isEmpty()
+                && flow.queues().getFirst() == queues.getFirst()) {
+            flow.setQueues(queues);
             return;
         }
         // Record the move before the new rule delivers its first frame. Another loop may process that frame at
         // once.
-        if (!flow.members().isEmpty() || removedSpecs.contains(flow.spec())) {
+        if (!flow.queues().isEmpty() || removedSpecs.contains(flow.spec())) {
             recordFlowMove();
         }
-        RssQueuePair queuePair = isRss ? queuePair(RssOptions.fieldsOf(flow.spec()), members) : null;
-        Flow made;
+        RssQueuePair queuePair = isRss ? queuePair(RssOptions.fieldsOf(flow.spec()), queues) : null;
+        Flow newFlow;
         try {
             FlowSpec rule = flow.nextRule();
-            made = isRss ? queuePair.steer(rule) : members.getFirst().steer(rule);
+            newFlow = isRss ? queuePair.steer(rule) : queues.getFirst().steer(rule);
         } catch (RuntimeException e) {
             release(queuePair);
             throw e;
         }
-        install(flow, members, made, queuePair);
+        install(flow, queues, newFlow, queuePair);
         removedSpecs.remove(flow.spec());
     }
 
-    private void install(RssFlow flow, List<FrameQueue> members, Flow made, RssQueuePair queuePair) {
-        if (made == null && !flow.members().isEmpty()) {
-            if (removedSpecs.size() == MAX_REMOVED) {
+    private void install(RssFlow flow, List<FrameQueue> queues, Flow newFlow, RssQueuePair queuePair) {
+        if (newFlow == null && !flow.queues().isEmpty()) {
+            if (removedSpecs.size() == MAX_REMOVED_SPECS) {
                 recordFlowMove();
             } else {
                 removedSpecs.add(flow.spec());
             }
         }
-        flow.setMembers(members);
-        release(flow.replace(made, queuePair));
+        flow.setQueues(queues);
+        release(flow.replace(newFlow, queuePair));
     }
 
     private void recordFlowMove() {
@@ -374,20 +374,20 @@ public final class RssFlows {
         flowsMoved = true;
     }
 
-    private RssQueuePair queuePair(long fields, List<FrameQueue> members) {
-        QueuePairKey queuePairKey = new QueuePairKey(fields, List.copyOf(members));
+    private RssQueuePair queuePair(long fields, List<FrameQueue> queues) {
+        QueuePairKey queuePairKey = new QueuePairKey(fields, List.copyOf(queues));
         RssQueuePair queuePair = queuePairs.get(queuePairKey);
         if (queuePair == null) {
-            queuePair = RssQueuePair.open(context, protectionDomain, members, tableEntries(members.size()), fields,
+            queuePair = RssQueuePair.open(context, protectionDomain, queues, tableEntries(queues.size()), fields,
                     key);
             queuePairs.put(queuePairKey, queuePair);
         }
         return queuePair.retain();
     }
 
-    private int tableEntries(int members) {
-        int wanted = Integer.bitCount(members) == 1 ? members
-                : Math.max(EVEN_TABLE_ENTRIES, Integer.highestOneBit(members) * 8);
+    private int tableEntries(int queueCount) {
+        int wanted = Integer.bitCount(queueCount) == 1 ? queueCount
+                : Math.max(MIN_BALANCED_TABLE_ENTRIES, Integer.highestOneBit(queueCount) * 8);
         return Math.min(wanted, Integer.highestOneBit(maxTableEntries));
     }
 

@@ -19,7 +19,7 @@ import java.util.List;
 final class RssQueuePair {
     private final RwqIndirectionTable table;
     private final QueuePair queuePair;
-    private int users;
+    private int references;
 
     private RssQueuePair(RwqIndirectionTable table, QueuePair queuePair) {
         this.table = table;
@@ -30,11 +30,11 @@ final class RssQueuePair {
      * @param entries number of table entries, a power of two
      * @param fields  the hashed fields; see {@link RssOptions}
      */
-    static RssQueuePair open(VerbsContext context, ProtectionDomain domain, List<FrameQueue> members, int entries,
+    static RssQueuePair open(VerbsContext context, ProtectionDomain domain, List<FrameQueue> queues, int entries,
                         long fields, byte[] key) {
         WorkQueue[] workQueues = new WorkQueue[entries];
         for (int i = 0; i < entries; i++) {
-            workQueues[i] = members.get(i % members.size()).workQueue();
+            workQueues[i] = queues.get(i % queues.size()).workQueue();
         }
         RwqIndirectionTable table = context.createIndirectionTable(workQueues);
         try {
@@ -47,13 +47,13 @@ final class RssQueuePair {
     }
 
     RssQueuePair retain() {
-        users++;
+        references++;
         return this;
     }
 
     /** Releases a reference and returns true if it was the last one, in which case the objects are closed. */
     boolean release() {
-        if (--users > 0) {
+        if (--references > 0) {
             return false;
         }
         queuePair.close();

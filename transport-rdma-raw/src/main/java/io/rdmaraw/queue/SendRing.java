@@ -27,20 +27,20 @@ public abstract class SendRing {
     private final RegisteredRanges ranges;
     /** The lkey for parts in unregistered memory, on devices that can send from it. */
     private final long allMemoryLkey;
-    private final ScatterGatherList elements;
+    private final FrameGatherer gatherer;
     private final QueueCounters counters;
     private final int maxSge;
     private final FrameBuf padding;
     private final FramesInFlight frames;
     /** Length of the parts of each frame of the burst. Valid only for frames that have parts. */
-    private final int[] offeredPartsBytes = new int[FrameQueue.BURST_FRAMES];
+    private final int[] offeredPartsBytes = new int[FrameQueue.MAX_BURST_FRAMES];
     /** Sequence number of the next frame to be posted. */
-    private long postedSequence;
+    private long nextSequence;
     /** Sequence number of the oldest frame that is not known to be sent. */
-    private long reclaimedSequence;
+    private long oldestSequence;
     private int offered;
     /** Number of frames of the current burst that certainly fit; see {@link #isFull}. */
-    private int roomEnd;
+    private int fittingFrames;
     private long offeredBytes;
     private boolean failed;
     private boolean suspended;
@@ -52,7 +52,7 @@ public abstract class SendRing {
         ranges = queues.setup().device().registeredRanges();
         allMemoryLkey = queues.setup().device().allMemoryLkey();
         counters = queues.counters();
-        elements = new ScatterGatherList(ranges, counters);
+        gatherer = new FrameGatherer(ranges, counters);
         maxSge = queues.setup().options().maxSendSge();
         frames = new FramesInFlight(slots, counters, queues.setup().options().sendQueueDepth(), maxSge);
         NativeMemory.fill(padding.slotAddress(), MIN_FRAME_BYTES, (byte) 0);
@@ -68,21 +68,21 @@ public abstract class SendRing {
      * Returns the address of an array of {@link Sge} structures for the next frame. It has {@link #maxSge}
      * elements.
      */
-    protected abstract long elementsOf(int index);
+    protected abstract long sgeListAddress(int index);
 
     /**
-     * Describes a frame by the elements written to {@link #elementsOf}.
+     * Describes a frame by the elements written to {@link #sgeListAddress}.
      *
      * @param fillChecksums whether the device computes the IPv4, UDP and TCP checksums
      */
     protected abstract void describeParts(int index, int elementCount, boolean fillChecksums);
 
     /**
-     * Describes a TSO send: headers, and a payload. The elements of the payload were written to {@link #elementsOf}.
+     * Describes a TSO send: headers, and a payload. The elements of the payload were written to {@link #sgeListAddress}.
      *
      * @param headersAddress address of the headers, which must stay unchanged until the completion
      */
-    protected abstract void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
+    protected abstract void describeTso(int index, long headersAddress, int headerBytes, int segmentBytes,
                                     int elementCount);
 
     /**
@@ -113,14 +113,14 @@ public abstract class SendRing {
     /** Stops or resumes accepting frames. */
     void suspend(boolean suspended) {
         this.suspended = suspended;
-        roomEnd = 0;
+        fittingFrames = 0;
     }
 
     int room() {
         if (suspended) {
             return 0;
         }
-        int capacity = Math.min(frames.capacity() - inFlight(), FrameQueue.BURST_FRAMES);
+        int capacity = Math.min(frames.capacity() - inFlight(), FrameQueue.MAX_BURST_FRAMES);
         return Math.min(capacity - offered, ringRoom());
     }
 
@@ -130,7 +130,7 @@ public abstract class SendRing {
     }
 
     int inFlight() {
-        return (int) (postedSequence - reclaimedSequence);
+        return (int) (nextSequence - oldestSequence);
     }
 
     boolean failed() {
@@ -143,12 +143,12 @@ public abstract class SendRing {
 
     /** Returns the sequence number of a frame of the burst. */
     protected final long sequenceOf(int index) {
-        return postedSequence + index;
+        return nextSequence + index;
     }
 
     /** Returns the sequence number of the oldest frame that is not known to be sent. */
     protected final long oldestSequence() {
-        return reclaimedSequence;
+        return oldestSequence;
     }
 
     protected final int maxSge() {
@@ -178,18 +178,18 @@ public abstract class SendRing {
     private void offerSlot(FrameBuf slot, int lengthBytes) {
         int index = offered;
         describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
-        frames.holdSlot(postedSequence + index, slot.slotIndex());
+        frames.holdSlot(nextSequence + index, slot.slotIndex());
         offered = index + 1;
         offeredBytes += lengthBytes;
     }
 
     /** Returns whether there is no room for another frame. Computes the room once for several frames. */
     private boolean isFull() {
-        if (offered < roomEnd) {
+        if (offered < fittingFrames) {
             return false;
         }
-        roomEnd = offered + room();
-        return offered >= roomEnd;
+        fittingFrames = offered + room();
+        return offered >= fittingFrames;
     }
 
     /** Adds slots as frames. Returns how many were processed: accepted, or skipped because they were released. */
@@ -218,9 +218,9 @@ public abstract class SendRing {
 
     /** Adds a frame that has several parts, needs padding, or lies outside this queue's slots. */
     private int offerInParts(ByteBuf frame, int lengthBytes) {
-        long sge = elementsOf(offered);
+        long sge = sgeListAddress(offered);
         ByteBuf held = frame;
-        int sgeCount = elements.gather(frame, sge, lengthBytes, partLimit(lengthBytes));
+        int sgeCount = gatherer.gather(frame, sge, lengthBytes, partLimit(lengthBytes));
         if (sgeCount == 0) {
             FrameBuf copy = slots.acquire();
             if (copy == null) {
@@ -254,9 +254,9 @@ public abstract class SendRing {
             payload.release();
             return FrameQueue.ACCEPTED;
         }
-        long sge = elementsOf(offered);
+        long sge = sgeListAddress(offered);
         int parts = payloadBytes == 0 ? 0
-                : elements.gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
+                : gatherer.gather(payload, sge + Sge.SIZE_BYTES, payloadBytes, partLimit(lengthBytes) - 1);
         if (parts == 0) {
             headers.writeBytes(payload, payload.readerIndex(), payloadBytes);
             payload.release();
@@ -279,7 +279,7 @@ public abstract class SendRing {
         if (isFull()) {
             return FrameQueue.FULL;
         }
-        long sge = elementsOf(offered);
+        long sge = sgeListAddress(offered);
         int headerBytes = headers.readableBytes();
         Sge.write(sge, headers.readableAddress(), headerBytes, headers.lkey());
         int payloadBytes = holdParts(sge + Sge.SIZE_BYTES, buffers, indices, lengthsBytes, count);
@@ -287,15 +287,15 @@ public abstract class SendRing {
         return FrameQueue.ACCEPTED;
     }
 
-    int offerSegmented(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
+    int offerTso(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
                        int segmentBytes) {
         if (isFull()) {
             return FrameQueue.FULL;
         }
         int headerBytes = headers.readableBytes();
-        int payloadBytes = holdParts(elementsOf(offered), buffers, indices, lengthsBytes, count);
-        describeSegmented(offered, headers.readableAddress(), headerBytes, segmentBytes, count);
-        counters.segmentedFrames++;
+        int payloadBytes = holdParts(sgeListAddress(offered), buffers, indices, lengthsBytes, count);
+        describeTso(offered, headers.readableAddress(), headerBytes, segmentBytes, count);
+        counters.tsoFrames++;
         accept(headers, headerBytes + payloadBytes);
         return FrameQueue.ACCEPTED;
     }
@@ -307,7 +307,7 @@ public abstract class SendRing {
             long address = buffers[i].memoryAddress() + indices[i];
             Sge.write(sge + (long) i * Sge.SIZE_BYTES, address, lengthsBytes[i],
                     (int) lkeyOf(address, lengthsBytes[i]));
-            frames.holdPart(postedSequence + offered, i, buffers[i]);
+            frames.holdPart(nextSequence + offered, i, buffers[i]);
             bytes += lengthsBytes[i];
         }
         offeredPartsBytes[offered] = bytes;
@@ -331,7 +331,7 @@ public abstract class SendRing {
     }
 
     private void accept(ByteBuf held, int lengthBytes) {
-        frames.hold(postedSequence + offered, held);
+        frames.hold(nextSequence + offered, held);
         offered++;
         offeredBytes += lengthBytes;
     }
@@ -352,10 +352,10 @@ public abstract class SendRing {
         counters.sendBursts++;
         // Advance to the end of the last accepted frame only. No completion would ever release the refused frames
         // after it, so the next burst uses their places.
-        postedSequence += Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
+        nextSequence += Long.SIZE - Long.numberOfLeadingZeros(~refused & -1L >>> Long.SIZE - count);
         offered = 0;
         offeredBytes = 0;
-        roomEnd = 0;
+        fittingFrames = 0;
         return refused;
     }
 
@@ -366,7 +366,7 @@ public abstract class SendRing {
     private void dropRefused(long refused, int count) {
         for (int i = 0; i < count; i++) {
             if ((refused >>> i & 1) != 0) {
-                long sequence = postedSequence + i;
+                long sequence = nextSequence + i;
                 offeredBytes -= frames.lengthBytes(sequence)
                         + (frames.hasParts(sequence) ? offeredPartsBytes[i] : 0);
                 frames.release(sequence);
@@ -375,7 +375,7 @@ public abstract class SendRing {
     }
 
     int reclaim() {
-        if (postedSequence == reclaimedSequence) {
+        if (nextSequence == oldestSequence) {
             return 0;
         }
         return pollCompletions();
@@ -392,28 +392,28 @@ public abstract class SendRing {
         if (status != WcStatus.SUCCESS) {
             completeFailed(sequence, status, frameCount);
         }
-        return releaseUpTo(Math.min(sequence + 1, postedSequence));
+        return releaseUpTo(Math.min(sequence + 1, nextSequence));
     }
 
     private void completeFailed(long sequence, int status, int frameCount) {
         // Number of frames that this completion releases. Only the last frameCount of them are of the failed request.
-        long released = Math.clamp(sequence + 1 - reclaimedSequence, 0, inFlight());
-        long own = Math.clamp(frameCount, 0, released);
+        long released = Math.clamp(sequence + 1 - oldestSequence, 0, inFlight());
+        long requestFrames = Math.clamp(frameCount, 0, released);
         if (failed) {
             // Frames between two failed ones were not sent either; they requested no completion.
-            counters.lostInFlightFrames += released - own;
+            counters.lostInFlightFrames += released - requestFrames;
         }
         failed = true;
         if (status != WcStatus.WR_FLUSH_ERR) {
             counters.sendErrors++;
-            own = Math.max(0, own - 1);
+            requestFrames = Math.max(0, requestFrames - 1);
         }
-        counters.lostInFlightFrames += own;
+        counters.lostInFlightFrames += requestFrames;
     }
 
     private int releaseUpTo(long endSequence) {
-        int released = frames.release(reclaimedSequence, endSequence);
-        reclaimedSequence = Math.max(reclaimedSequence, endSequence);
+        int released = frames.release(oldestSequence, endSequence);
+        oldestSequence = Math.max(oldestSequence, endSequence);
         return released;
     }
 
@@ -423,13 +423,13 @@ public abstract class SendRing {
      */
     void releaseAll() {
         counters.lostInFlightFrames += inFlight();
-        releaseUpTo(postedSequence);
+        releaseUpTo(nextSequence);
         failed = false;
     }
 
     void close() {
         for (int i = 0; i < offered; i++) {
-            frames.release(postedSequence + i);
+            frames.release(nextSequence + i);
         }
         counters.lostInFlightFrames += offered;
         offered = 0;

@@ -50,8 +50,8 @@ public final class SharedDevice {
     /** The lkey of all memory of the process, or {@link RegisteredRanges#UNREGISTERED}. */
     private final long allMemoryLkey;
     private final boolean offloadsChecksums;
-    private final int maxSegmentedBytes;
-    private final int ports;
+    private final int maxTsoBytes;
+    private final int portCount;
     private final AtomicInteger completionVectorsAssigned = new AtomicInteger();
     private RssFlows rssFlows;
     /** Queues that were closed before {@link #rssFlows} was created. */
@@ -86,11 +86,11 @@ public final class SharedDevice {
         allMemoryLkey = isSoftverbs ? protectionDomain.registerAllMemory().lkey() & 0xffffffffL
                 : RegisteredRanges.UNREGISTERED;
         ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
-        ports = attributes.ports();
-        hardwareCounters = HardwareCounters.of(name, ports);
+        portCount = attributes.portCount();
+        hardwareCounters = HardwareCounters.of(name, portCount);
         offloadsChecksums = (attributes.rawPacketCapabilities() & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
         boolean segments = (attributes.tsoQueuePairTypes() & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) != 0;
-        maxSegmentedBytes = segments && offloadsChecksums ? attributes.maxTsoBytes() : 0;
+        maxTsoBytes = segments && offloadsChecksums ? attributes.maxTsoBytes() : 0;
     }
 
     /**
@@ -185,9 +185,9 @@ public final class SharedDevice {
      * @throws IllegalArgumentException if the device has no such port
      */
     public void checkPort(int portNumber) {
-        if (portNumber < 1 || portNumber > ports) {
+        if (portNumber < 1 || portNumber > portCount) {
             throw new IllegalArgumentException(name + " has no port " + portNumber + "; "
-                    + (ports == 1 ? "its only one is 1" : "its ports are 1 to " + ports));
+                    + (portCount == 1 ? "its only one is 1" : "its ports are 1 to " + portCount));
         }
     }
 
@@ -294,8 +294,8 @@ public final class SharedDevice {
     }
 
     /** Returns the maximum TCP payload that the device segments (TSO), or 0 without TSO. */
-    public int maxSegmentedBytes() {
-        return maxSegmentedBytes;
+    public int maxTsoBytes() {
+        return maxTsoBytes;
     }
 
     /**
@@ -303,7 +303,7 @@ public final class SharedDevice {
      * interrupts over the CPUs.
      */
     int nextCompletionVector() {
-        return Math.floorMod(completionVectorsAssigned.getAndIncrement(), Math.max(1, context.completionVectors()));
+        return Math.floorMod(completionVectorsAssigned.getAndIncrement(), Math.max(1, context.completionVectorCount()));
     }
 
     /** Adds a listener for asynchronous events. */

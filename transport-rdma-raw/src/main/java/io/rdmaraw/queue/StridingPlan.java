@@ -16,41 +16,41 @@ public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) 
     /** A frame of the usual MTU takes one stride, and the buffer of a short frame has room to grow. */
     private static final int STRIDE_BYTES = 2048;
     /** A request holds as many strides as one poll takes. */
-    private static final int STRIDES_PER_REQUEST = FrameQueue.BURST_FRAMES;
+    private static final int MAX_STRIDES_PER_REQUEST = FrameQueue.MAX_BURST_FRAMES;
     /** Minimum number of posted requests. When one is full the device needs the next at once. */
-    private static final int MIN_POSTED = 2;
+    private static final int MIN_POSTED_REQUESTS = 2;
     /** Minimum number of chunks. Half of them are for frames that handlers hold. */
-    private static final int MIN_CHUNKS = 2 * MIN_POSTED;
+    private static final int MIN_CHUNKS = 2 * MIN_POSTED_REQUESTS;
     /** Number of chunks if the device permits requests that small. */
     private static final int WANTED_CHUNKS = 8;
     /** Minimum number of slots for sending. */
-    private static final int MIN_SLOTS = 4 * FrameQueue.BURST_FRAMES;
+    private static final int MIN_SLOTS = 4 * FrameQueue.MAX_BURST_FRAMES;
 
     /**
      * Returns the layout, or null if each request is to receive one frame.
      *
-     * @param rings the direct rings, or null if libibverbs is called
+     * @param driver the direct rings, or null if libibverbs is called
      * @throws UnsupportedOperationException if a striding receive queue is required and not available
      */
-    static StridingPlan of(FrameQueueOptions options, VerbsContext context, DirectRings rings) {
+    static StridingPlan of(FrameQueueOptions options, VerbsContext context, DirectRingDriver driver) {
         if (options.stridingReceive() == StridingReceive.NEVER) {
             return null;
         }
-        StridingLimits limits = rings != null ? rings.stridingLimits(context) : null;
+        StridingLimits limits = driver != null ? driver.stridingLimits(context) : null;
         StridingPlan plan = limits == null ? null : within(options, limits);
         if (plan == null && options.stridingReceive() == StridingReceive.REQUIRED) {
             throw new UnsupportedOperationException("striding receive queues are required, but " + unavailability(
-                    options, context, rings, limits)
+                    options, context, driver, limits)
                     + ", or leave the choice to the transport (StridingReceive.AUTO)");
         }
         return plan;
     }
 
-    private static String unavailability(FrameQueueOptions options, VerbsContext context, DirectRings rings,
+    private static String unavailability(FrameQueueOptions options, VerbsContext context, DirectRingDriver driver,
                                          StridingLimits limits) {
-        if (rings == null) {
+        if (driver == null) {
             return "the rings of " + context.deviceName() + " are not used in place; use a device of "
-                    + DirectRingsRegistry.driverNames() + " with direct verbs";
+                    + DirectRingDrivers.driverNames() + " with direct verbs";
         }
         if (limits == null) {
             return context.deviceName() + " does not offer them; use another device";
@@ -71,20 +71,20 @@ public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) 
      */
     static StridingPlan within(FrameQueueOptions options, StridingLimits limits) {
         int strideBytes = strideBytes(options, limits);
-        int areaSlots = Math.min(options.slotCount() - MIN_SLOTS,
+        int receiveSlots = Math.min(options.slotCount() - MIN_SLOTS,
                 Math.max(options.receiveQueueDepth(), options.slotCount() / 2));
-        long strides = (long) areaSlots * options.slotBytes() / strideBytes;
-        int perRequest = (int) Math.min(STRIDES_PER_REQUEST, Long.highestOneBit(strides / WANTED_CHUNKS));
+        long strides = (long) receiveSlots * options.slotBytes() / strideBytes;
+        int stridesPerRequest = (int) Math.min(MAX_STRIDES_PER_REQUEST, Long.highestOneBit(strides / WANTED_CHUNKS));
         // A frame of maximum length must fit into a request.
-        perRequest = Math.max(perRequest, options.slotBytes() / strideBytes);
-        perRequest = Math.max(limits.minStrides(), Math.min(limits.maxStrides(), perRequest));
-        int chunks = (int) (strides / perRequest);
+        stridesPerRequest = Math.max(stridesPerRequest, options.slotBytes() / strideBytes);
+        stridesPerRequest = Math.max(limits.minStrides(), Math.min(limits.maxStrides(), stridesPerRequest));
+        int chunks = (int) (strides / stridesPerRequest);
         if (chunks < MIN_CHUNKS) {
             return null;
         }
-        long posted = (long) options.receiveQueueDepth() * options.slotBytes() / strideBytes / perRequest;
-        int maxRequests = (int) Math.max(MIN_POSTED, Math.min(posted, chunks * 3L / 4));
-        return new StridingPlan(new StrideLayout(chunks, perRequest, strideBytes), options.slotCount() - areaSlots,
+        long posted = (long) options.receiveQueueDepth() * options.slotBytes() / strideBytes / stridesPerRequest;
+        int maxRequests = (int) Math.max(MIN_POSTED_REQUESTS, Math.min(posted, chunks * 3L / 4));
+        return new StridingPlan(new StrideLayout(chunks, stridesPerRequest, strideBytes), options.slotCount() - receiveSlots,
                 maxRequests);
     }
 

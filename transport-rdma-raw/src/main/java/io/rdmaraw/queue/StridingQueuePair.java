@@ -25,7 +25,7 @@ public final class StridingQueuePair implements AutoCloseable {
 
     static StridingQueuePair open(QueueSetup setup, CompletionQueue completions) {
         SharedDevice device = setup.device();
-        StridingQueuePair striding = new StridingQueuePair(setup.rings().createStriding(device, completions,
+        StridingQueuePair striding = new StridingQueuePair(setup.driver().createStridingWorkQueue(device, completions,
                 setup.plan()));
         try {
             striding.workQueue.toReady();

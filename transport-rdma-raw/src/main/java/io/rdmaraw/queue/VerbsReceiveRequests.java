@@ -10,16 +10,16 @@ import io.rdmaraw.verbs.objects.ReceiveWr;
  * Receive requests posted through libibverbs. Several queues share a completion queue and are distinguished by
  * the work request IDs.
  */
-final class VerbsReceiveRequests extends SlotReceives {
+final class VerbsReceiveRequests extends SlotReceiveRequests {
     /** The queue that requests are posted to. */
     interface Target {
         /** Posts a linked list of {@link ReceiveWr} structures and returns 0 or the error number. */
         int postReceive(long firstWrAddress, long badWrPointerAddress);
     }
 
-    private static final int STREAM_SHIFT = 32;
-    private static final int EPOCH_SHIFT = 2;
-    private static final int MAX_STREAM = 0x7fffffff;
+    private static final int WR_ID_PREFIX_SHIFT = 32;
+    private static final int RESET_COUNT_SHIFT = 2;
+    private static final int WR_ID_PREFIX_MASK = 0x7fffffff;
     private static final int REQUEST_WORDS = ReceiveWr.SIZE_BYTES / Long.BYTES;
     private static final int ID_WORD = ReceiveWr.WR_ID_OFFSET / Long.BYTES;
     private static final int ELEMENT_WORDS = Sge.SIZE_BYTES / Long.BYTES;
@@ -38,32 +38,32 @@ final class VerbsReceiveRequests extends SlotReceives {
      * Upper half of each work request ID: the queue number and the number of resets. It identifies completions
      * of requests posted before a reset.
      */
-    private long stream;
+    private long wrIdPrefix;
 
     /**
-     * @param number 0 to 3, different for each receive queue of the frame queue
+     * @param queueNumber 0 to 3, different for each receive queue of the frame queue
      */
-    VerbsReceiveRequests(int number, Target target, SlotPool slots, QueueCounters counters, int depth,
-                        NativeArena arrays) {
-        this(number, target, slots, counters, depth, false, arrays);
+    VerbsReceiveRequests(int queueNumber, Target target, SlotPool slots, QueueCounters counters, int depth,
+                        NativeArena arena) {
+        this(queueNumber, target, slots, counters, depth, false, arena);
     }
 
     /** Creates requests of the pool's chunks, for packets larger than the MTU. */
-    static VerbsReceiveRequests ofChunks(int number, Target target, SlotPool slots, QueueCounters counters,
-                                         NativeArena arrays) {
-        return new VerbsReceiveRequests(number, target, slots, counters, LargeReceives.DEPTH, true, arrays);
+    static VerbsReceiveRequests ofGso(int queueNumber, Target target, SlotPool slots, QueueCounters counters,
+                                         NativeArena arena) {
+        return new VerbsReceiveRequests(queueNumber, target, slots, counters, GsoReceiveQueue.DEPTH, true, arena);
     }
 
-    private VerbsReceiveRequests(int number, Target target, SlotPool slots, QueueCounters counters, int depth,
-                                 boolean large, NativeArena arrays) {
-        super(slots, counters, depth, large);
-        stream = number;
+    private VerbsReceiveRequests(int queueNumber, Target target, SlotPool slots, QueueCounters counters, int depth,
+                                 boolean isGso, NativeArena arena) {
+        super(slots, counters, depth, isGso);
+        wrIdPrefix = queueNumber;
         this.target = target;
         postedSlots = new boolean[slots.slotCount()];
-        workRequests = arrays.allocate(MAX_BATCH * ReceiveWr.SIZE_BYTES);
-        scatterList = arrays.allocate(MAX_BATCH * Sge.SIZE_BYTES);
-        badWorkRequest = arrays.allocate(Long.BYTES);
-        int slotBytes = large ? slots.strideLayout().chunkBytes() : slots.slotBytes();
+        workRequests = arena.allocate(MAX_BATCH * ReceiveWr.SIZE_BYTES);
+        scatterList = arena.allocate(MAX_BATCH * Sge.SIZE_BYTES);
+        badWorkRequest = arena.allocate(Long.BYTES);
+        int slotBytes = isGso ? slots.strideLayout().chunkBytes() : slots.slotBytes();
         for (int i = 0; i < MAX_BATCH; i++) {
             long wr = workRequest(i);
             long sge = scatterList + (long) i * Sge.SIZE_BYTES;
@@ -93,20 +93,20 @@ final class VerbsReceiveRequests extends SlotReceives {
 
     /** Returns whether a completion belongs to these requests. */
     boolean ownsRequest(long wrId) {
-        return wrId >>> STREAM_SHIFT == stream;
+        return wrId >>> WR_ID_PREFIX_SHIFT == wrIdPrefix;
     }
 
     /** Handles a completion of one of these requests and returns its slot. */
     int complete(long wrId) {
         int slotIndex = (int) wrId;
         postedSlots[slotIndex] = false;
-        completed();
+        recordCompletion();
         return slotIndex;
     }
 
     @Override
     protected void describe(int index, FrameBuf slot) {
-        requestWords[index * REQUEST_WORDS + ID_WORD] = stream << STREAM_SHIFT | slot.slotIndex();
+        requestWords[index * REQUEST_WORDS + ID_WORD] = wrIdPrefix << WR_ID_PREFIX_SHIFT | slot.slotIndex();
         elementWords[index * ELEMENT_WORDS + ADDRESS_WORD] = slot.slotAddress();
         postedSlots[slot.slotIndex()] = true;
     }
@@ -139,6 +139,6 @@ final class VerbsReceiveRequests extends SlotReceives {
                 reclaimPosted(i);
             }
         }
-        stream = stream + (1L << EPOCH_SHIFT) & MAX_STREAM;
+        wrIdPrefix = wrIdPrefix + (1L << RESET_COUNT_SHIFT) & WR_ID_PREFIX_MASK;
     }
 }

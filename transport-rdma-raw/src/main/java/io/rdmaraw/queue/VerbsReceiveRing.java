@@ -15,62 +15,62 @@ final class VerbsReceiveRing extends ReceiveRing {
     private final CompletionQueue completions;
     private final SlotPool slots;
     private final QueueCounters counters;
-    private final NativeArena arrays;
+    private final NativeArena arena;
     private final long workCompletions;
     /** Requests posted to the receive queue of the queue pair. */
-    private final VerbsReceiveRequests own;
+    private final VerbsReceiveRequests queuePairRequests;
     /** Requests posted to the work queue of flow rules that several loops share (RSS); null until it is added. */
-    private VerbsReceiveRequests shared;
+    private VerbsReceiveRequests workQueueRequests;
     /** Requests for TCP packets larger than the MTU; null if the device does not deliver such packets. */
-    private final VerbsReceiveRequests large;
+    private final VerbsReceiveRequests gsoRequests;
 
     VerbsReceiveRing(QueuePairResources queues) {
         super(queues);
         completions = queues.receiveCompletions();
         slots = queues.slots();
         counters = queues.counters();
-        arrays = queues.arrays();
-        own = new VerbsReceiveRequests(0, queues.queuePair()::postReceive, slots, counters,
-                queues.setup().options().receiveQueueDepth(), arrays);
-        WorkQueue largeQueue = queues.large();
-        large = largeQueue == null ? null
-                : VerbsReceiveRequests.ofChunks(2, largeQueue::postReceive, slots, counters, arrays);
-        workCompletions = arrays.allocate(FrameQueue.BURST_FRAMES * Wc.SIZE_BYTES);
+        arena = queues.arena();
+        queuePairRequests = new VerbsReceiveRequests(0, queues.queuePair()::postReceive, slots, counters,
+                queues.setup().options().receiveQueueDepth(), arena);
+        WorkQueue gsoQueue = queues.gsoQueue();
+        gsoRequests = gsoQueue == null ? null
+                : VerbsReceiveRequests.ofGso(2, gsoQueue::postReceive, slots, counters, arena);
+        workCompletions = arena.allocate(FrameQueue.MAX_BURST_FRAMES * Wc.SIZE_BYTES);
     }
 
     @Override
-    protected ReceiveRequests ownRequests() {
-        return own;
+    protected ReceiveRequests queuePairRequests() {
+        return queuePairRequests;
     }
 
     @Override
-    protected ReceiveRequests sharedOrNull() {
-        return shared;
+    protected ReceiveRequests workQueueRequestsOrNull() {
+        return workQueueRequests;
     }
 
     @Override
-    protected ReceiveRequests largeOrNull() {
-        return large;
+    protected ReceiveRequests gsoRequestsOrNull() {
+        return gsoRequests;
     }
 
     @Override
-    protected CompletionQueue sharedCompletions() {
+    protected CompletionQueue workQueueCompletions() {
         return completions;
     }
 
     @Override
-    protected void addShared(WorkQueue workQueue, int depth) {
-        shared = new VerbsReceiveRequests(1, workQueue::postReceive, slots, counters, depth, arrays);
+    protected void addWorkQueue(WorkQueue workQueue, int depth) {
+        workQueueRequests = new VerbsReceiveRequests(1, workQueue::postReceive, slots, counters, depth, arena);
     }
 
     @Override
     protected int poll(ReceiveBurst burst) {
-        int polled = completions.poll(FrameQueue.BURST_FRAMES, workCompletions);
+        int polled = completions.poll(FrameQueue.MAX_BURST_FRAMES, workCompletions);
         if (polled > 0) {
             boolean copyOut = mustCopyOut();
-            boolean copyLargeOut = large != null && LargeReceives.mustCopyOut(slots, large);
+            boolean copyGsoOut = gsoRequests != null && GsoReceiveQueue.mustCopyOut(slots, gsoRequests);
             for (int i = 0; i < polled; i++) {
-                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut, copyLargeOut);
+                complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut, copyGsoOut);
             }
         }
         return polled;
@@ -80,11 +80,11 @@ final class VerbsReceiveRing extends ReceiveRing {
      * Handles a completion. Completions of requests posted before a reset belong to no queue and are ignored. The queue
      * pair number of a received raw packet is the tag of the flow rule that it matched.
      */
-    private void complete(long wc, ReceiveBurst burst, boolean copyOut, boolean copyLargeOut) {
+    private void complete(long wc, ReceiveBurst burst, boolean copyOut, boolean copyGsoOut) {
         long wrId = Wc.wrId(wc);
-        VerbsReceiveRequests from = own;
-        if (!own.ownsRequest(wrId)) {
-            from = shared != null && shared.ownsRequest(wrId) ? shared : large;
+        VerbsReceiveRequests from = queuePairRequests;
+        if (!queuePairRequests.ownsRequest(wrId)) {
+            from = workQueueRequests != null && workQueueRequests.ownsRequest(wrId) ? workQueueRequests : gsoRequests;
             if (from == null || !from.ownsRequest(wrId)) {
                 return;
             }
@@ -92,11 +92,11 @@ final class VerbsReceiveRing extends ReceiveRing {
         int slotIndex = from.complete(wrId);
         int status = Wc.status(wc);
         if (status != WcStatus.SUCCESS) {
-            from.fail(status, slotIndex);
+            from.handleError(status, slotIndex);
             return;
         }
         deliver(burst, slotIndex, Wc.byteLen(wc), Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0,
-                from == large ? copyLargeOut : copyOut);
+                from == gsoRequests ? copyGsoOut : copyOut);
     }
 
     @Override

@@ -30,7 +30,7 @@ final class VerbsSendRing extends SendRing {
      */
     private final long singleElements;
     /** The elements of the current burst, on the heap. Copied to {@link #singleElements} when the burst is posted. */
-    private final long[] elementWords = new long[FrameQueue.BURST_FRAMES * ELEMENT_WORDS];
+    private final long[] elementWords = new long[FrameQueue.MAX_BURST_FRAMES * ELEMENT_WORDS];
     /** Arrays of {@link #maxSge} elements per request, for frames with several parts. */
     private final long elementLists;
     private final long badWorkRequest;
@@ -38,7 +38,7 @@ final class VerbsSendRing extends SendRing {
     /** Bit mask of the described requests that use {@link #elementLists}. */
     private long gatheredMask;
     /** Bit mask of the described requests that are TSO sends. */
-    private long segmentedMask;
+    private long tsoMask;
     /** Bit mask of the described requests for which the device computes the checksums. */
     private long checksumMask;
     /**
@@ -55,16 +55,16 @@ final class VerbsSendRing extends SendRing {
     VerbsSendRing(QueuePairResources queues) {
         super(queues);
         queuePair = queues.queuePair();
-        deregisterVerbsSender = DirectRingsRegistry.registerVerbsSender(queues.setup().device().context(), queuePair);
+        deregisterVerbsSender = DirectRingDrivers.registerVerbsSender(queues.setup().device().context(), queuePair);
         completions = queues.sendCompletions();
-        NativeArena arrays = queues.arrays();
+        NativeArena arena = queues.arena();
         int maxSge = maxSge();
-        workRequests = arrays.allocate(FrameQueue.BURST_FRAMES * SendWr.SIZE_BYTES);
-        singleElements = arrays.allocate(FrameQueue.BURST_FRAMES * Sge.SIZE_BYTES);
-        elementLists = arrays.allocate((long) FrameQueue.BURST_FRAMES * maxSge * Sge.SIZE_BYTES);
-        badWorkRequest = arrays.allocate(Long.BYTES);
-        workCompletions = arrays.allocate(POLL_ENTRIES * Wc.SIZE_BYTES);
-        for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
+        workRequests = arena.allocate(FrameQueue.MAX_BURST_FRAMES * SendWr.SIZE_BYTES);
+        singleElements = arena.allocate(FrameQueue.MAX_BURST_FRAMES * Sge.SIZE_BYTES);
+        elementLists = arena.allocate((long) FrameQueue.MAX_BURST_FRAMES * maxSge * Sge.SIZE_BYTES);
+        badWorkRequest = arena.allocate(Long.BYTES);
+        workCompletions = arena.allocate(POLL_ENTRIES * Wc.SIZE_BYTES);
+        for (int i = 0; i < FrameQueue.MAX_BURST_FRAMES; i++) {
             long wr = workRequest(i);
             SendWr.opcode(wr, SendWr.OPCODE_SEND);
             SendWr.sgList(wr, singleElement(i));
@@ -83,7 +83,7 @@ final class VerbsSendRing extends SendRing {
     }
 
     private long nextOf(int index) {
-        return index + 1 == FrameQueue.BURST_FRAMES ? 0 : workRequest(index + 1);
+        return index + 1 == FrameQueue.MAX_BURST_FRAMES ? 0 : workRequest(index + 1);
     }
 
     private int flagsOf(int index) {
@@ -105,14 +105,14 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    protected long elementsOf(int index) {
+    protected long sgeListAddress(int index) {
         return elementLists + (long) index * maxSge() * Sge.SIZE_BYTES;
     }
 
     @Override
     protected void describeParts(int index, int elementCount, boolean fillChecksums) {
         long wr = workRequest(index);
-        SendWr.sgList(wr, elementsOf(index));
+        SendWr.sgList(wr, sgeListAddress(index));
         SendWr.numSge(wr, elementCount);
         if (fillChecksums) {
             checksumMask |= 1L << index;
@@ -121,7 +121,7 @@ final class VerbsSendRing extends SendRing {
     }
 
     @Override
-    protected void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
+    protected void describeTso(int index, long headersAddress, int headerBytes, int segmentBytes,
             int elementCount) {
         long wr = workRequest(index);
         SendWr.opcode(wr, SendWr.OPCODE_TSO);
@@ -129,7 +129,7 @@ final class VerbsSendRing extends SendRing {
         SendWr.tsoHeaderLengthBytes(wr, (short) headerBytes);
         SendWr.tsoMss(wr, (short) segmentBytes);
         describeParts(index, elementCount, true);
-        segmentedMask |= 1L << index;
+        tsoMask |= 1L << index;
     }
 
     @Override
@@ -197,10 +197,10 @@ final class VerbsSendRing extends SendRing {
             SendWr.numSge(workRequest(index), 1);
         }
         gatheredMask = 0;
-        for (long rest = segmentedMask; rest != 0; rest &= rest - 1) {
+        for (long rest = tsoMask; rest != 0; rest &= rest - 1) {
             SendWr.opcode(workRequest(Long.numberOfTrailingZeros(rest)), SendWr.OPCODE_SEND);
         }
-        segmentedMask = 0;
+        tsoMask = 0;
     }
 
     /** Posts the frames after each refused one, so that only the refused frame is lost. */

@@ -25,13 +25,13 @@ import java.util.function.BiPredicate;
  */
 final class SuccessorAcceptor {
     private static final InternalLogger LOGGER = Takeover.LOGGER;
-    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final long CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-    private static final long QUERY_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final long RETRY_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long CHECK_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long QUERY_TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** Time limit for a JVM to open its device and bind. This process serves during the wait. */
-    private static final long BIND_LIMIT_NANOS = TimeUnit.MINUTES.toNanos(2);
+    private static final long BIND_TIMEOUT_NANOS = TimeUnit.MINUTES.toNanos(2);
     /** A short limit, because no process accepts new connections during this wait. */
-    private static final long SERVE_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final long SERVE_TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final Takeover takeover;
     private final PortHandover handover;
@@ -67,7 +67,7 @@ final class SuccessorAcceptor {
                 if (socket != null) {
                     serveNext();
                 } else if (!listenAgain()) {
-                    LockSupport.parkNanos(CHECK_NANOS);
+                    LockSupport.parkNanos(CHECK_INTERVAL_NANOS);
                 }
             }
         } finally {
@@ -101,11 +101,11 @@ final class SuccessorAcceptor {
     private void serveNext() {
         TakeoverConnection successor;
         try {
-            successor = socket.accept(CHECK_NANOS);
+            successor = socket.accept(CHECK_INTERVAL_NANOS);
         } catch (IOException e) {
             LOGGER.warn("a process cannot take over the ports: {}", e.getMessage());
             // If no descriptor is left, the process stays in the backlog: pause, so that the log does not fill up.
-            LockSupport.parkNanos(PAUSE_NANOS);
+            LockSupport.parkNanos(RETRY_PAUSE_NANOS);
             return;
         }
         if (successor == null) {
@@ -143,7 +143,7 @@ final class SuccessorAcceptor {
 
     /** Returns the ports that the successor serves from now on; none if the takeover has failed. */
     private List<TakeoverPort> handOver(TakeoverConnection successor) throws IOException {
-        requireType(TakeoverMessage.Hello.class, successor.receive(QUERY_LIMIT_NANOS));
+        requireType(TakeoverMessage.Hello.class, successor.receive(QUERY_TIMEOUT_NANOS));
         if (handover.role() != Role.ALONE) {
             successor.send(new TakeoverMessage.Refusal("it has taken them over itself, from a process that still has "
                     + "connections; try again when that has ended"));
@@ -191,10 +191,10 @@ final class SuccessorAcceptor {
     }
 
     private TakeoverMessage awaitTake(TakeoverConnection successor) throws IOException {
-        long deadline = System.nanoTime() + BIND_LIMIT_NANOS;
+        long deadlineNanos = System.nanoTime() + BIND_TIMEOUT_NANOS;
         try {
-            while (!successor.awaitReadable(CHECK_NANOS)) {
-                if (closed || deadline - System.nanoTime() <= 0) {
+            while (!successor.awaitReadable(CHECK_INTERVAL_NANOS)) {
+                if (closed || deadlineNanos - System.nanoTime() <= 0) {
                     throw new IOException(closed ? "this process ends" : "it has not bound its ports in time");
                 }
             }
@@ -231,7 +231,7 @@ final class SuccessorAcceptor {
             TakeoverConnection successor) throws IOException {
         try {
             for (TakeoverPort port : offered) {
-                descriptors.add(port.kernelDescriptor());
+                descriptors.add(port.duplicateKernelSocket());
             }
         } catch (IOException e) {
             successor.trySend(new TakeoverMessage.Refusal(e.getMessage()));
@@ -242,18 +242,18 @@ final class SuccessorAcceptor {
     private void handOver(TakeoverConnection successor, List<TakeoverPort> handedOver, List<TakeoverPort> offered)
             throws IOException {
         List<TcpStack> stacks = stacksOf(handedOver);
-        handover.startForwarding(handedOver.stream().map(port -> TakeoverPort.shared(port.description())).toList(),
+        handover.startForwarding(handedOver.stream().map(port -> TakeoverPort.handoverPort(port.description())).toList(),
                 forwardingTo(successor, handedOver, offered));
-        TakeoverPort.await(PortHandover.processReceived(stacks));
+        TakeoverPort.awaitLoops(PortHandover.processReceived(stacks));
         for (TakeoverPort port : handedOver) {
-            TakeoverPort.await(port.suspend());
+            TakeoverPort.awaitLoops(port.suspend());
         }
         successor.send(new TakeoverMessage.Stopped(takeover.secrets().mayExpectCookie(System.nanoTime())));
         LOGGER.info("opens no more connections; process {} takes over", successor.peerPid());
-        requireType(TakeoverMessage.Serving.class, successor.receive(SERVE_LIMIT_NANOS));
-        handedOver.forEach(port -> port.share(true));
+        requireType(TakeoverMessage.Serving.class, successor.receive(SERVE_TIMEOUT_NANOS));
+        handedOver.forEach(port -> port.setShared(true));
         // The queues may have frames that arrived before the successor served, or that only this process received.
-        TakeoverPort.await(PortHandover.processReceived(stacks));
+        TakeoverPort.awaitLoops(PortHandover.processReceived(stacks));
         handover.role(Role.DRAINING);
         successor.send(new TakeoverMessage.Done());
     }
@@ -284,9 +284,9 @@ final class SuccessorAcceptor {
     }
 
     private void reclaimPorts(List<TakeoverPort> handedOver) {
-        handedOver.forEach(port -> attempt(port, () -> port.share(false)));
+        handedOver.forEach(port -> attempt(port, () -> port.setShared(false)));
         handover.role(Role.ALONE);
-        handedOver.forEach(port -> attempt(port, () -> TakeoverPort.await(port.resume())));
+        handedOver.forEach(port -> attempt(port, () -> TakeoverPort.awaitLoops(port.resume())));
     }
 
     private interface Step {
@@ -304,7 +304,7 @@ final class SuccessorAcceptor {
 
     private void awaitEnd(TakeoverConnection successor) {
         while (!closed) {
-            if (successor.awaitReadable(CHECK_NANOS) && successor.hasEnded()) {
+            if (successor.awaitReadable(CHECK_INTERVAL_NANOS) && successor.pollEnd()) {
                 return;
             }
         }

@@ -114,7 +114,7 @@ public final class Takeover implements AutoCloseable {
 
     /** Checks whether the predecessor has ended. The thread of {@link SuccessorAcceptor} calls this periodically. */
     synchronized void checkPredecessor() {
-        if (predecessor != null && predecessor.hasEnded(0)) {
+        if (predecessor != null && predecessor.awaitEnd(0)) {
             LOGGER.info("process {} has ended; this process has taken over its ports", predecessor.pid());
             handover.role(Role.ALONE);
             closePredecessor();

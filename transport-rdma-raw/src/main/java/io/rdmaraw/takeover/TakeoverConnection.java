@@ -24,7 +24,7 @@ import java.util.concurrent.locks.LockSupport;
 public final class TakeoverConnection implements AutoCloseable {
     private static final int SCM_RIGHTS = 1;
     /** The other process reads whenever it runs, so a longer wait means that it is stopped. */
-    private static final long SEND_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long SEND_TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long ROOM_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     /** Layouts of {@code struct msghdr}, {@code struct iovec} and {@code struct cmsghdr}. */
     private static final int MSG_IOV = 16;
@@ -40,8 +40,8 @@ public final class TakeoverConnection implements AutoCloseable {
     private static final int CMSG_TYPE = 12;
     private static final int CMSG_DATA = 16;
     private static final int CONTROL_BYTES = CMSG_DATA + TakeoverMessage.MAX_PORTS * Integer.BYTES;
-    private static final int CONTROL_AT = MSGHDR_BYTES + IOVEC_BYTES;
-    private static final int DATA_AT = CONTROL_AT + CONTROL_BYTES;
+    private static final int CONTROL_OFFSET = MSGHDR_BYTES + IOVEC_BYTES;
+    private static final int DATA_OFFSET = CONTROL_OFFSET + CONTROL_BYTES;
 
     private final NativeSocket socket;
     private final int peerPid;
@@ -51,19 +51,19 @@ public final class TakeoverConnection implements AutoCloseable {
     /** Number of messages that wait for room in the socket. Frames are dropped until they are sent. */
     private final AtomicInteger waitingSenders = new AtomicInteger();
     /** Prevents sending to a closed descriptor. Another file may have the same number by then. */
-    private final Object sending = new Object();
+    private final Object sendLock = new Object();
     private boolean closed;
 
     private TakeoverConnection(NativeSocket socket) throws IOException {
         this.socket = socket;
         UnixSockets.Peer peer = UnixSockets.peerOf(socket);
         peerPid = peer.pid();
-        if (peer.user() != Libc.effectiveUser()) {
-            throw new IOException("process " + peerPid + " is of user " + peer.user() + ", this one of user "
-                    + Libc.effectiveUser() + ": ports are taken over within one user");
+        if (peer.uid() != Libc.effectiveUid()) {
+            throw new IOException("process " + peerPid + " is of user " + peer.uid() + ", this one of user "
+                    + Libc.effectiveUid() + ": ports are taken over within one user");
         }
         waiter = new FdWaiter(socket.fd());
-        receiveBuffer = Libc.allocateZeroed(DATA_AT + TakeoverMessage.MAX_BYTES);
+        receiveBuffer = Libc.allocateZeroed(DATA_OFFSET + TakeoverMessage.MAX_BYTES);
     }
 
     /**
@@ -107,14 +107,14 @@ public final class TakeoverConnection implements AutoCloseable {
      *
      * @throws IOException if a process listens there and does not answer
      */
-    public static boolean isServed(Path path, long limitNanos) throws IOException {
+    public static boolean isServed(Path path, long timeoutNanos) throws IOException {
         TakeoverConnection found = connect(path);
         if (found == null) {
             return false;
         }
         try (found) {
             found.send(new TakeoverMessage.Hello());
-            found.receive(limitNanos);
+            found.receive(timeoutNanos);
             return true;
         } catch (EOFException e) {
             return false;
@@ -133,11 +133,11 @@ public final class TakeoverConnection implements AutoCloseable {
      * @throws IOException if the other process has not made room in time
      */
     public void send(TakeoverMessage message, List<Integer> fds) throws IOException {
-        long deadline = System.nanoTime() + SEND_LIMIT_NANOS;
+        long deadlineNanos = System.nanoTime() + SEND_TIMEOUT_NANOS;
         int sent;
         waitingSenders.incrementAndGet();
         try {
-            while ((sent = sendNow(message, fds)) == -Errno.EAGAIN && deadline - System.nanoTime() > 0) {
+            while ((sent = sendNow(message, fds)) == -Errno.EAGAIN && deadlineNanos - System.nanoTime() > 0) {
                 LockSupport.parkNanos(ROOM_INTERVAL_NANOS);
             }
         } finally {
@@ -160,12 +160,12 @@ public final class TakeoverConnection implements AutoCloseable {
     private int sendNow(TakeoverMessage message, List<Integer> fds) {
         byte[] packet = TakeoverMessage.encode(message);
         int controlBytes = fds.isEmpty() ? 0 : CMSG_DATA + Integer.BYTES * fds.size();
-        long out = Libc.allocateZeroed(CONTROL_AT + (long) CONTROL_BYTES + packet.length);
+        long out = Libc.allocateZeroed(CONTROL_OFFSET + (long) CONTROL_BYTES + packet.length);
         try {
-            NativeMemory.putBytes(out + DATA_AT, packet, 0, packet.length);
+            NativeMemory.putBytes(out + DATA_OFFSET, packet, 0, packet.length);
             writeHeader(out, packet.length, controlBytes == 0 ? 0 : controlBytes + 7 & -8);
             if (controlBytes > 0) {
-                long control = out + CONTROL_AT;
+                long control = out + CONTROL_OFFSET;
                 NativeMemory.putLong(control, controlBytes);
                 NativeMemory.putInt(control + CMSG_LEVEL, NativeSocket.SOL_SOCKET);
                 NativeMemory.putInt(control + CMSG_TYPE, SCM_RIGHTS);
@@ -173,7 +173,7 @@ public final class TakeoverConnection implements AutoCloseable {
                     NativeMemory.putInt(control + CMSG_DATA + (long) i * Integer.BYTES, fds.get(i));
                 }
             }
-            synchronized (sending) {
+            synchronized (sendLock) {
                 return closed ? -Errno.EPIPE : socket.sendMessage(out);
             }
         } finally {
@@ -189,9 +189,9 @@ public final class TakeoverConnection implements AutoCloseable {
     private static void writeHeader(long message, int lengthBytes, int controlBytes) {
         NativeMemory.putLong(message + MSG_IOV, message + MSGHDR_BYTES);
         NativeMemory.putLong(message + MSG_IOVLEN, 1);
-        NativeMemory.putLong(message + MSG_CONTROL, controlBytes == 0 ? 0 : message + CONTROL_AT);
+        NativeMemory.putLong(message + MSG_CONTROL, controlBytes == 0 ? 0 : message + CONTROL_OFFSET);
         NativeMemory.putLong(message + MSG_CONTROLLEN, controlBytes);
-        NativeMemory.putLong(message + MSGHDR_BYTES, message + DATA_AT);
+        NativeMemory.putLong(message + MSGHDR_BYTES, message + DATA_OFFSET);
         NativeMemory.putLong(message + MSGHDR_BYTES + Long.BYTES, lengthBytes);
     }
 
@@ -205,10 +205,10 @@ public final class TakeoverConnection implements AutoCloseable {
      */
     public TakeoverMessage receive(long timeoutNanos) throws IOException {
         closeDescriptors();
-        long deadline = System.nanoTime() + timeoutNanos;
+        long deadlineNanos = System.nanoTime() + timeoutNanos;
         int received;
         while ((received = receiveNow()) == -Errno.EAGAIN || received == -Errno.EINTR) {
-            long left = deadline - System.nanoTime();
+            long left = deadlineNanos - System.nanoTime();
             if (timeoutNanos >= 0 && left <= 0) {
                 throw new SocketTimeoutException("process " + peerPid + " does not answer");
             }
@@ -230,7 +230,7 @@ public final class TakeoverConnection implements AutoCloseable {
             throw new IOException("process " + peerPid + " has sent a message that is too long");
         }
         byte[] packet = new byte[received];
-        NativeMemory.getBytes(receiveBuffer + DATA_AT, packet, 0, received);
+        NativeMemory.getBytes(receiveBuffer + DATA_OFFSET, packet, 0, received);
         return TakeoverMessage.decode(packet);
     }
 
@@ -247,7 +247,7 @@ public final class TakeoverConnection implements AutoCloseable {
      * Reads and discards one message; returns whether the connection has ended. A malformed message is not an end:
      * otherwise this process would serve in parallel with the other one.
      */
-    public boolean hasEnded() {
+    public boolean pollEnd() {
         try {
             receive(0);
             return false;
@@ -266,7 +266,7 @@ public final class TakeoverConnection implements AutoCloseable {
     }
 
     private List<Integer> receivedDescriptors() {
-        long control = receiveBuffer + CONTROL_AT;
+        long control = receiveBuffer + CONTROL_OFFSET;
         if (NativeMemory.getLong(receiveBuffer + MSG_CONTROLLEN) < CMSG_DATA
                 || NativeMemory.getInt(control + CMSG_LEVEL) != NativeSocket.SOL_SOCKET
                 || NativeMemory.getInt(control + CMSG_TYPE) != SCM_RIGHTS) {
@@ -296,7 +296,7 @@ public final class TakeoverConnection implements AutoCloseable {
     public void close() {
         if (receiveBuffer != 0) {
             closeDescriptors();
-            synchronized (sending) {
+            synchronized (sendLock) {
                 closed = true;
                 socket.close();
             }

@@ -20,7 +20,7 @@ public final class TakeoverPort {
     private static final String XDP = "soft:xdp:";
     private static final String XDP_MODE = "SOFTVERBS_XDP_MODE";
     /** A short limit, because no process accepts new connections during this wait. */
-    private static final long LOOP_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final long LOOP_TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final Takeover takeover;
     private final Server server;
@@ -33,19 +33,19 @@ public final class TakeoverPort {
          * Runs an action on the channel's event loop. If the loop has ended, runs {@code ended} on the calling thread.
          * May be called on any thread.
          */
-        void onLoop(Runnable action, Runnable ended);
+        void runOnLoop(Runnable action, Runnable ended);
 
         /**
          * Duplicates the descriptor of the kernel's socket on the port; the caller closes it. May be called on any
          * thread.
          */
-        int kernelDescriptor() throws IOException;
+        int duplicateKernelSocket() throws IOException;
 
         /** Stops accepting from the kernel's socket: another process accepts from it. Called on the channel's loop. */
-        void suspendKernel() throws IOException;
+        void suspendKernelListener() throws IOException;
 
         /** Accepts from the kernel's socket again. Called on the channel's loop. */
-        void resumeKernel() throws IOException;
+        void resumeKernelListener() throws IOException;
 
         /**
          * Returns the number of open connections of the channel that the kernel carries. May be called on any thread.
@@ -62,8 +62,8 @@ public final class TakeoverPort {
     }
 
     /** Returns the key by which {@link PortHandover} matches the segments of a port. */
-    static PortHandover.SharedPort shared(TakeoverMessage.Port port) {
-        return new PortHandover.SharedPort(port.local(), port.number());
+    static PortHandover.HandoverPort handoverPort(TakeoverMessage.Port port) {
+        return new PortHandover.HandoverPort(port.local(), port.number());
     }
 
     /**
@@ -95,17 +95,17 @@ public final class TakeoverPort {
     }
 
     /** Duplicates the descriptor of the kernel's socket on the port; the caller closes it. */
-    int kernelDescriptor() throws IOException {
-        return server.kernelDescriptor();
+    int duplicateKernelSocket() throws IOException {
+        return server.duplicateKernelSocket();
     }
 
     /**
      * Shares the port's segments with the successor, or stops sharing them. AF_PACKET needs no such step: it copies
      * each frame to both processes.
      */
-    void share(boolean shared) {
+    void setShared(boolean shared) {
         if (!description.device().startsWith(PACKET)) {
-            port.share(shared);
+            port.setSharedWithOtherProcess(shared);
         }
     }
 
@@ -114,16 +114,16 @@ public final class TakeoverPort {
      *
      * @throws IOException if the work has failed or is not done in time
      */
-    static void await(CompletableFuture<?> done) throws IOException {
-        await(done, LOOP_LIMIT_NANOS);
+    static void awaitLoops(CompletableFuture<?> done) throws IOException {
+        awaitLoops(done, LOOP_TIMEOUT_NANOS);
     }
 
-    static void await(CompletableFuture<?> done, long limitNanos) throws IOException {
+    static void awaitLoops(CompletableFuture<?> done, long timeoutNanos) throws IOException {
         try {
-            done.get(limitNanos, TimeUnit.NANOSECONDS);
+            done.get(timeoutNanos, TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
             throw new IOException("an event loop of this process has done nothing for "
-                    + TimeUnit.NANOSECONDS.toSeconds(limitNanos) + " s: a handler blocks it", e);
+                    + TimeUnit.NANOSECONDS.toSeconds(timeoutNanos) + " s: a handler blocks it", e);
         } catch (ExecutionException e) {
             throw new IOException("an event loop of this process has failed: " + e.getCause().getMessage(), e);
         } catch (InterruptedException e) {
@@ -136,9 +136,9 @@ public final class TakeoverPort {
         void run() throws IOException;
     }
 
-    private CompletableFuture<Void> onLoop(Step step) {
+    private CompletableFuture<Void> runOnLoop(Step step) {
         CompletableFuture<Void> done = new CompletableFuture<>();
-        server.onLoop(() -> {
+        server.runOnLoop(() -> {
             try {
                 step.run();
                 done.complete(null);
@@ -151,12 +151,12 @@ public final class TakeoverPort {
 
     /** Leaves the kernel's socket on the port to the successor. */
     CompletableFuture<Void> suspend() {
-        return onLoop(server::suspendKernel);
+        return runOnLoop(server::suspendKernelListener);
     }
 
     /** Accepts from the kernel's socket again. */
     CompletableFuture<Void> resume() {
-        return onLoop(server::resumeKernel);
+        return runOnLoop(server::resumeKernelListener);
     }
 
     /** Returns the number of connections of the port, including those that the kernel carries. */

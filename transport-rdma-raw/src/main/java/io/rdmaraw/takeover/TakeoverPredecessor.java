@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class TakeoverPredecessor {
     private static final InternalLogger LOGGER = Takeover.LOGGER;
-    private static final long ANSWER_LIMIT_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long ANSWER_TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(10);
     /**
      * Clocks that differ by more belong to different time namespaces. Sequence numbers and SYN cookies depend on the
      * clock, so the secrets for them are useless then.
@@ -68,7 +68,7 @@ final class TakeoverPredecessor {
         }
         try {
             connection.send(new TakeoverMessage.Hello());
-            TakeoverMessage answer = connection.receive(ANSWER_LIMIT_NANOS);
+            TakeoverMessage answer = connection.receive(ANSWER_TIMEOUT_NANOS);
             if (answer instanceof TakeoverMessage.Refusal refusal) {
                 throw new IOException("process " + connection.peerPid() + " does not hand over its ports: "
                         + refusal.reason());
@@ -105,7 +105,7 @@ final class TakeoverPredecessor {
                     + "sockets of " + descriptors.size());
         }
         LOGGER.info("process {} offers {}", pid(), offer.ports());
-        handover.begin(offer.ports().stream().map(TakeoverPort::shared).toList(), Role.WAITING);
+        handover.begin(offer.ports().stream().map(TakeoverPort::handoverPort).toList(), Role.WAITING);
     }
 
     int pid() {
@@ -165,16 +165,16 @@ final class TakeoverPredecessor {
         try {
             connection.send(new TakeoverMessage.Take(List.copyOf(takenPorts.keySet())));
             LOGGER.info("{} ports are bound, and taken over from process {}", takenPorts.size(), pid());
-            if (((TakeoverMessage.Stopped) await(TakeoverMessage.Stopped.class)).cookiesOutstanding()) {
+            if (((TakeoverMessage.Stopped) awaitMessage(TakeoverMessage.Stopped.class)).cookiesOutstanding()) {
                 secrets.onCookieSent(System.nanoTime());
             }
-            if (isRevoked()) {
+            if (pollRevoked()) {
                 throw revokedException();
             }
             serve(Role.SERVING);
             connection.send(new TakeoverMessage.Serving());
             LOGGER.info("serves what process {} has served", pid());
-            await(TakeoverMessage.Done.class);
+            awaitMessage(TakeoverMessage.Done.class);
             return true;
         } catch (EOFException e) {
             requireEnded();
@@ -197,7 +197,7 @@ final class TakeoverPredecessor {
     private void requireEnded() throws IOException {
         boolean ended = false;
         try {
-            ended = !isRevoked() && !TakeoverConnection.isServed(path, ANSWER_LIMIT_NANOS);
+            ended = !pollRevoked() && !TakeoverConnection.isServed(path, ANSWER_TIMEOUT_NANOS);
         } finally {
             if (!ended) {
                 handover.role(Role.WAITING);
@@ -212,15 +212,15 @@ final class TakeoverPredecessor {
     private void serve(Role role) throws IOException {
         Set<TcpStack> stacks = new LinkedHashSet<>();
         takenPorts.values().forEach(port -> stacks.addAll(port.stacks()));
-        TakeoverPort.await(PortHandover.processReceived(stacks));
+        TakeoverPort.awaitLoops(PortHandover.processReceived(stacks));
         handover.role(role);
         earlyFrames.forEach(this::deliver);
         earlyFrames.clear();
     }
 
-    private TakeoverMessage await(Class<? extends TakeoverMessage> wanted) throws IOException {
+    private TakeoverMessage awaitMessage(Class<? extends TakeoverMessage> wanted) throws IOException {
         while (true) {
-            TakeoverMessage message = connection.receive(ANSWER_LIMIT_NANOS);
+            TakeoverMessage message = connection.receive(ANSWER_TIMEOUT_NANOS);
             switch (message) {
                 case TakeoverMessage.Frame frame when handover.role() == Role.SERVING -> deliver(frame);
                 case TakeoverMessage.Frame frame -> storeEarly(frame);
@@ -243,7 +243,7 @@ final class TakeoverPredecessor {
      * Reads the messages that have arrived and returns whether the predecessor has revoked its offer. A process that
      * was stopped for a while (SIGSTOP) has to check this: the predecessor may have stopped waiting and serve again.
      */
-    private boolean isRevoked() {
+    private boolean pollRevoked() {
         try {
             while (true) {
                 TakeoverMessage message = connection.receive(0);
@@ -269,14 +269,14 @@ final class TakeoverPredecessor {
     private void deliver(TakeoverMessage.Frame frame) {
         TakeoverPort port = takenPorts.get(frame.portIndex());
         if (port != null) {
-            port.stacks().getFirst().segmentByProcess(ByteBufAllocator.DEFAULT.directBuffer(frame.bytes().length)
+            port.stacks().getFirst().receiveFromOtherProcess(ByteBufAllocator.DEFAULT.directBuffer(frame.bytes().length)
                     .writeBytes(frame.bytes()));
         }
     }
 
     /** Waits for the end of the predecessor; returns false after the timeout. */
-    boolean hasEnded(long timeoutNanos) {
-        return connection.awaitReadable(timeoutNanos) && connection.hasEnded();
+    boolean awaitEnd(long timeoutNanos) {
+        return connection.awaitReadable(timeoutNanos) && connection.pollEnd();
     }
 
     /** Closes the connection. A predecessor that still waits for this process serves again. */

@@ -23,7 +23,7 @@ final class UnixSockets {
     }
 
     /** The process and user that opened the other end of a socket. */
-    record Peer(int pid, int user) {
+    record Peer(int pid, int uid) {
     }
 
     private interface Call {

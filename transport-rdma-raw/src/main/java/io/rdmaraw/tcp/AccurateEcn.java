@@ -14,10 +14,10 @@ import io.rdmaraw.tcp.segment.TcpFlags;
  */
 final class AccurateEcn {
     /** All bits of the ACE field. Only a SYN that offers accurate feedback sets all three. */
-    static final int FLAGS = TcpFlags.AE | TcpFlags.CWR | TcpFlags.ECE;
+    static final int ACE_FLAGS = TcpFlags.AE | TcpFlags.CWR | TcpFlags.ECE;
     private static final int ACE_SHIFT = 6;
     /** Modulus of the ACE field (DIVACE). */
-    private static final int WRAP = 8;
+    private static final int ACE_MODULUS = 8;
     /**
      * Initial value of both counters. It is not 0, so that a path that clears the field can be detected (section
      * 3.2.1).
@@ -53,9 +53,9 @@ final class AccurateEcn {
     // ---- the receiver ----
 
     /** r.cep: number of segments received with CE. */
-    private int markedIn = INITIAL_COUNT;
+    private int receivedCeMarks = INITIAL_COUNT;
     /** CE marks received since the last segment that carried the ACE counter. */
-    private int markedSinceAck;
+    private int ceMarksSinceAck;
     private boolean lastWasMarked;
     /** IP-ECN codepoint of the latest SYN or SYN-ACK. */
     private byte handshakeEcn;
@@ -65,16 +65,16 @@ final class AccurateEcn {
     // ---- the sender ----
 
     /** s.cep: number of our segments that arrived with CE, according to the peer. */
-    private int markedOut = INITIAL_COUNT;
+    private int echoedCeMarks = INITIAL_COUNT;
     /** Timestamp of the last segment with an ACE field that was used. */
     private int lastTimestamp;
     private boolean hasLastTimestamp;
     /** The handshake has already read the ACE field of the current segment. */
-    private boolean fieldRead;
+    private boolean aceFieldRead;
     /** No ACE counter has been received yet. */
     private boolean firstFeedback = true;
     /** The peer's feedback is not reliable and is ignored (sections 3.2.2.1 and 3.2.2.4). */
-    private boolean ignored;
+    private boolean feedbackIgnored;
     /** The peer has reported a mark that no window reduction has answered yet. */
     private boolean reductionPending;
     /** Bytes reported as marked that {@link #pollMarkedBytes} has not returned yet. */
@@ -91,7 +91,7 @@ final class AccurateEcn {
     }
 
     private static int ace(Segment s) {
-        return (s.flags & FLAGS) >>> ACE_SHIFT;
+        return (s.flags & ACE_FLAGS) >>> ACE_SHIFT;
     }
 
     // ---- negotiation (section 3.1) ----
@@ -110,7 +110,7 @@ final class AccurateEcn {
      * Returns the feedback that a SYN offers. Combinations not defined yet count as an offer of accurate feedback
      * (section 3.1.3).
      */
-    static Ecn.Feedback offered(Segment syn) {
+    static Ecn.Feedback offeredFeedback(Segment syn) {
         return switch (ace(syn)) {
             case ACE_NONE -> Ecn.Feedback.NONE;
             case ACE_CLASSIC_SYN -> Ecn.Feedback.CLASSIC;
@@ -119,7 +119,7 @@ final class AccurateEcn {
     }
 
     /** Returns the feedback that a SYN-ACK accepts (table 2). */
-    static Ecn.Feedback accepted(Segment synAck) {
+    static Ecn.Feedback acceptedFeedback(Segment synAck) {
         return switch (ace(synAck)) {
             case ACE_NONE, ACE_BROKEN -> Ecn.Feedback.NONE;
             case ACE_CLASSIC -> Ecn.Feedback.CLASSIC;
@@ -141,7 +141,7 @@ final class AccurateEcn {
         a.handshakeAckPending = true;
         if (s.ecn == Segment.ECN_CE) {
             // Section 3.2.2.2: a mark on the SYN-ACK counts once, even if several SYN-ACKs arrive.
-            a.markedIn++;
+            a.receivedCeMarks++;
         }
         int ace = ace(s);
         // Section 3.2.2.3: our SYN was sent without ECT. Section 3.1.3: an unknown combination means that it
@@ -176,7 +176,7 @@ final class AccurateEcn {
 
     /** Handles a retransmitted SYN (section 3.1.5). Returns false if the connection must be reset. */
     static boolean onRetransmittedSyn(TcpConnection c, Segment syn) {
-        Ecn.Feedback wanted = offered(syn);
+        Ecn.Feedback wanted = offeredFeedback(syn);
         if (wanted == Ecn.Feedback.NONE) {
             c.clear(Tcb.ECN_SENDER);
         }
@@ -191,10 +191,10 @@ final class AccurateEcn {
     static void onRetransmittedSynAck(TcpConnection c, Segment s) {
         AccurateEcn a = of(c);
         if (a != null && !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs && s.ack == c.iss + 1
-                && c.is(Tcb.ACK_NOW) && accepted(s) == Ecn.Feedback.ACCURATE) {
+                && c.is(Tcb.ACK_NOW) && acceptedFeedback(s) == Ecn.Feedback.ACCURATE) {
             a.handshakeAckPending = true;
             if (s.ecn == Segment.ECN_CE && a.handshakeEcn != Segment.ECN_CE) {
-                a.markedIn += a.markedIn == INITIAL_COUNT ? 1 : 0;
+                a.receivedCeMarks += a.receivedCeMarks == INITIAL_COUNT ? 1 : 0;
             }
             a.handshakeEcn = (byte) s.ecn;
         }
@@ -216,7 +216,7 @@ final class AccurateEcn {
 
     /** Reads the ACE field of the ACK that completes the handshake (table 4). Our SYN-ACK was sent without ECT. */
     private void readHandshakeAck(TcpConnection c, int ace) {
-        fieldRead = true;
+        aceFieldRead = true;
         switch (ace) {
             case ACE_NONE -> ignoreFeedback(c);
             case ACE_CLASSIC, ACE_RESERVED, ACE_BROKEN -> {
@@ -224,7 +224,7 @@ final class AccurateEcn {
             }
             default -> {
                 checkHandshake(c, ace);
-                markedOut += ace == ACE_CE ? 1 : 0;
+                echoedCeMarks += ace == ACE_CE ? 1 : 0;
             }
         }
     }
@@ -235,7 +235,7 @@ final class AccurateEcn {
      */
     private void ignoreFeedback(TcpConnection c) {
         c.clear(Tcb.ECN_SENDER);
-        ignored = true;
+        feedbackIgnored = true;
     }
 
     /**
@@ -255,16 +255,16 @@ final class AccurateEcn {
         if (marked) {
             int count = s.segmentCount();
             c.engine.counters.congestionMarksIn += count;
-            if (a.markedSinceAck > 0 && a.markedSinceAck + count > MAX_MARKS_PER_ACK && c.lastAckSent != c.rcvNxt) {
+            if (a.ceMarksSinceAck > 0 && a.ceMarksSinceAck + count > MAX_MARKS_PER_ACK && c.lastAckSent != c.rcvNxt) {
                 // The whole burst gets one ACK, so an ACK with the present count is sent before the field can
                 // wrap.
                 c.engine.replies.addAck(c, now);
             }
-            a.markedIn += count;
-            a.markedSinceAck += count;
+            a.receivedCeMarks += count;
+            a.ceMarksSinceAck += count;
             boolean data = s.payloadLength > 0 || c.lastAckSent != c.rcvNxt;
             if (s.payloadLength > 0 && !a.lastWasMarked
-                    || a.markedSinceAck >= (data ? MARKS_PER_ACK : MARKS_PER_ACK_WITHOUT_DATA)) {
+                    || a.ceMarksSinceAck >= (data ? MARKS_PER_ACK : MARKS_PER_ACK_WITHOUT_DATA)) {
                 c.set(Tcb.ACK_NOW);
             }
         }
@@ -290,13 +290,13 @@ final class AccurateEcn {
             out.flags |= handshakeFlags(a.handshakeEcn);
             return true;
         }
-        a.markedSinceAck = 0;
+        a.ceMarksSinceAck = 0;
         out.flags |= a.field();
         return false;
     }
 
     private int field() {
-        return (markedIn & WRAP - 1) << ACE_SHIFT;
+        return (receivedCeMarks & ACE_MODULUS - 1) << ACE_SHIFT;
     }
 
     /**
@@ -304,7 +304,7 @@ final class AccurateEcn {
      * counter nor SACK blocks.
      */
     static boolean needsSecondAck(TcpConnection c) {
-        return of(c).markedSinceAck > 0 || c.reassembly != null;
+        return of(c).ceMarksSinceAck > 0 || c.reassembly != null;
     }
 
     static boolean setsCwr(TcpConnection c) {
@@ -317,16 +317,16 @@ final class AccurateEcn {
     /** Like {@link #onAck}, for a connection with nothing in flight. */
     static void onAckWhileIdle(TcpConnection c, Segment s) {
         if (of(c) != null) {
-            c.engine.sample.reset(0);
-            onAck(c, s, c.engine.sample);
+            c.engine.ackSample.reset(0);
+            onAck(c, s, c.engine.ackSample);
         }
     }
 
     /** Reads the ACE field of a segment. {@code sample} describes the data that the segment acknowledges. */
     static void onAck(TcpConnection c, Segment s, AckSample sample) {
         AccurateEcn a = of(c);
-        if (a.fieldRead || s.has(TcpFlags.SYN)) {
-            a.fieldRead = false;
+        if (a.aceFieldRead || s.has(TcpFlags.SYN)) {
+            a.aceFieldRead = false;
             a.recordTimestamp(c, s);
             return;
         }
@@ -341,8 +341,8 @@ final class AccurateEcn {
         }
         a.firstFeedback = false;
         int marks = a.newMarks(ace, sample.deliveredSegments);
-        a.markedOut += marks;
-        if (marks > 0 && !a.ignored) {
+        a.echoedCeMarks += marks;
+        if (marks > 0 && !a.feedbackIgnored) {
             a.onMarks(c, sample, marks);
         }
     }
@@ -382,11 +382,11 @@ final class AccurateEcn {
      * assumed.
      */
     private int newMarks(int ace, int segments) {
-        int minGrowth = ace - markedOut & WRAP - 1;
-        if (segments < WRAP || averageSegments > THINNED_ACK_SEGMENTS) {
+        int minGrowth = ace - echoedCeMarks & ACE_MODULUS - 1;
+        if (segments < ACE_MODULUS || averageSegments > THINNED_ACK_SEGMENTS) {
             return minGrowth;
         }
-        return segments - (segments - minGrowth) % WRAP;
+        return segments - (segments - minGrowth) % ACE_MODULUS;
     }
 
     private void onMarks(TcpConnection c, AckSample sample, int marks) {

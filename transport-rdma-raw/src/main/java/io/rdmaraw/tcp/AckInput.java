@@ -32,12 +32,12 @@ final class AckInput {
         if (Sequence.after(ack, c.sndNxt) || Sequence.before(ack, c.sndUna - c.maxSndWnd)) {
             // RFC 5961 section 5.2: the ACK covers data that was never sent, or data acknowledged more than a
             // window ago.
-            c.engine.counters.blindAttackSegments++;
+            c.engine.counters.rejectedSegments++;
             if (s.payloadLength > 0) {
                 // The segment may have been delayed by more than a window. Its sender gets an ACK at once.
                 AckPolicy.ackImmediately(c);
             } else {
-                AckPolicy.challenge(c, now);
+                AckPolicy.scheduleChallengeAck(c, now);
             }
             return false;
         }
@@ -57,7 +57,7 @@ final class AckInput {
             }
             return true;
         }
-        AckSample sample = c.engine.sample;
+        AckSample sample = c.engine.ackSample;
         sample.reset(f.pipeBytes());
         if (c.rate != null) {
             c.engine.rateSample.reset();
@@ -76,14 +76,14 @@ final class AckInput {
         }
         // RFC 5681 section 2: a duplicate ACK acknowledges nothing new and has no data, no FIN and no window
         // change.
-        sample.duplicate = ack == una && s.payloadLength == 0 && !windowChanged && !s.has(TcpFlags.FIN)
+        sample.duplicateAck = ack == una && s.payloadLength == 0 && !windowChanged && !s.has(TcpFlags.FIN)
                 && !f.scoreboard.isEmpty();
         measure(c, s, sample, now);
         if (!f.scoreboard.isEmpty() || sample.ackedBytes > 0) {
             Recovery.onAck(c, f, sample, s, now);
         }
         if (sample.ackedBytes > 0 || sample.newlySacked) {
-            f.recovery.probed = false;
+            f.recovery.probeOutstanding = false;
             rearmTimer(c, f, now);
         }
         int removedBytes = sample.ackedBytes > 0 ? f.queue.acknowledge(ack) : 0;
@@ -100,7 +100,7 @@ final class AckInput {
     private static void rearmTimer(TcpConnection c, Flight f, long now) {
         boolean reordering = c.retransmitTimer == RetransmitTimer.REORDERING;
         long deadline = c.retransmitDeadlineNanos;
-        ConnectionTimers.restart(c, f, now);
+        ConnectionTimers.restartRetransmitTimer(c, f, now);
         if (reordering && deadline > now && deadline < c.retransmitDeadlineNanos) {
             c.setRetransmitTimer(RetransmitTimer.REORDERING, deadline);
         }
@@ -193,7 +193,7 @@ final class AckInput {
         boolean retransmitted = sb.isRetransmitted(entry);
         if (retransmitted) {
             sample.retransmissionDelivered = true;
-            sample.retransmittedNanos = Math.max(sample.retransmittedNanos, sent);
+            sample.retransmissionSentNanos = Math.max(sample.retransmissionSentNanos, sent);
         } else {
             long rtt = now - sent;
             sample.rttNanos = sample.rttNanos == AckSample.NO_RTT ? rtt : sample.rttNanos;
@@ -205,8 +205,8 @@ final class AckInput {
                 PathMtu.onLargeDelivered(c);
             }
         }
-        if (length > c.largestDelivered) {
-            c.largestDelivered = (char) length;
+        if (length > c.largestDeliveredBytes) {
+            c.largestDeliveredBytes = (char) length;
         }
         if (c.is(Tcb.SACK)) {
             Rack.onDelivered(c, end, sent, retransmitted, s, now);
@@ -237,8 +237,8 @@ final class AckInput {
      */
     private static void measureByTimestamp(TcpConnection c, Segment s, AckSample sample, long now) {
         if (c.is(Tcb.TIMESTAMPS) && s.timestamps && sample.retransmissionDelivered
-                && Sequence.afterOrAt(s.tsEcho, c.timestamp(sample.retransmittedNanos))) {
-            RttEstimator.sample(c, now - sample.retransmittedNanos);
+                && Sequence.afterOrAt(s.tsEcho, c.timestamp(sample.retransmissionSentNanos))) {
+            RttEstimator.sample(c, now - sample.retransmissionSentNanos);
         } else {
             // RFC 6298 section 5 keeps the backoff until the next sample. If all data in flight was
             // retransmitted, no sample may be available for long; the backoff is therefore limited when there is

@@ -84,7 +84,7 @@ final class AckPolicy {
      * ever (RFC 5961 section 7). The limit applies per connection, so an attacker cannot use it as a side
      * channel.
      */
-    static void challenge(TcpConnection c, long now) {
+    static void scheduleChallengeAck(TcpConnection c, long now) {
         TcpEngine engine = c.engine;
         ConnectionExtras extras = c.requireExtras();
         if (extras.lastChallengeNanos != Long.MIN_VALUE
@@ -100,7 +100,7 @@ final class AckPolicy {
      * Returns whether a retransmitted SYN is answered with another SYN-ACK. The source address may be forged, so the
      * rate limit of challenge ACKs applies (Linux: tcp_check_req). The first retransmission is always answered.
      */
-    static boolean answersRetransmittedSyn(TcpConnection c, long now) {
+    static boolean acquireSynAckPermit(TcpConnection c, long now) {
         ConnectionExtras extras = c.requireExtras();
         if (extras.lastRetransmittedSynNanos != Long.MIN_VALUE
                 && now - extras.lastRetransmittedSynNanos < c.engine.config.challengeAckIntervalNanos) {

@@ -62,7 +62,7 @@ final class ConnectThrottle {
      * engine. A connection that ends before its first SYN was permitted stays queued, and {@link #releaseWaiting} skips
      * it.
      */
-    void leaveSynSent(TcpConnection c, long now) {
+    void onLeaveSynSent(TcpConnection c, long now) {
         if (c.hasSynSlot) {
             c.hasSynSlot = false;
             freeSynSlots = Math.min(MAX_UNANSWERED, freeSynSlots + 1);

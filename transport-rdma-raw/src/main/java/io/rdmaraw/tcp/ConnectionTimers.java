@@ -52,7 +52,7 @@ final class ConnectionTimers {
      * Returns the name by which ss(8) shows the running timer, or an empty string. A timer for data in flight
      * takes precedence.
      */
-    static String name(TcpConnection c) {
+    static String timerName(TcpConnection c) {
         return switch (c.retransmitTimer) {
             case PERSIST -> "persist";
             case NONE -> !isIdleTimerSet(c) ? "" : c.state == TcpState.FIN_WAIT_2 ? "timewait" : "keepalive";
@@ -60,7 +60,7 @@ final class ConnectionTimers {
         };
     }
 
-    /** Returns the deadline of the timer that {@link #name} names, or 0 if none is running. */
+    /** Returns the deadline of the timer that {@link #timerName} names, or 0 if none is running. */
     static long reportedDeadline(TcpConnection c) {
         return c.retransmitTimer != RetransmitTimer.NONE ? c.retransmitDeadlineNanos
                 : isIdleTimerSet(c) ? c.idleDeadlineNanos : 0;
@@ -77,8 +77,8 @@ final class ConnectionTimers {
         if (c.idleDeadlineNanos == Tcb.FROM_NOW) {
             c.idleDeadlineNanos = now + finWait2Nanos(c);
         }
-        if (c.orphan != null && c.orphan.sinceNanos == Tcb.FROM_NOW) {
-            c.orphan.sinceNanos = now;
+        if (c.orphan != null && c.orphan.lastProgressNanos == Tcb.FROM_NOW) {
+            c.orphan.lastProgressNanos = now;
         }
         Flight f = c.flight;
         if (f != null && f.isIdle()) {
@@ -86,7 +86,7 @@ final class ConnectionTimers {
             f = null;
         }
         if (c.rate != null) {
-            c.rate.onExhausted(c, f);
+            c.rate.onNothingToSend(c, f);
         }
         boolean paced = c.pacer != null && Pacer.schedule(c);
         if (f != null && !paced && c.state.isSynchronized() && f.scoreboard.isEmpty()
@@ -117,7 +117,7 @@ final class ConnectionTimers {
     /**
      * Starts the retransmission timer anew after a segment was sent or acknowledged (RFC 6298 rules 5.1 to 5.3).
      */
-    static void restart(TcpConnection c, Flight f, long now) {
+    static void restartRetransmitTimer(TcpConnection c, Flight f, long now) {
         if (f == null || f.scoreboard.isEmpty()) {
             c.stopRetransmitTimer();
             return;
@@ -137,7 +137,7 @@ final class ConnectionTimers {
         if (c.retransmitTimer == RetransmitTimer.NONE || c.retransmitTimer == RetransmitTimer.PERSIST
                 || c.retransmitTimer == RetransmitTimer.TAIL_LOSS_PROBE) {
             // RFC 8985 section 7.2: the probe timeout counts from the last new data.
-            restart(c, f, now);
+            restartRetransmitTimer(c, f, now);
         }
     }
 
@@ -153,7 +153,7 @@ final class ConnectionTimers {
 
     static void startFinWait2(TcpConnection c) {
         if (c.extras != null && c.extras.finWait2Millis == ConnectionExtras.NO_FIN_WAIT_2) {
-            c.engine.reset(c);
+            c.engine.queueReset(c);
             c.engine.finish(c, CloseReason.FINISHED, TcpState.CLOSED);
             return;
         }
@@ -169,7 +169,7 @@ final class ConnectionTimers {
         }
         if (Orphans.deadline(c) <= now) {
             c.engine.counters.orphanTimeouts++;
-            c.engine.reset(c);
+            c.engine.queueReset(c);
             timeOut(c);
             return;
         }
@@ -209,10 +209,10 @@ final class ConnectionTimers {
             c.set(Tcb.OVERRIDE_SWS);
             return;
         }
-        if (abortIfTimedOut(c)) {
+        if (endIfTimedOut(c)) {
             return;
         }
-        countTimeout(c);
+        onUnansweredTimeout(c);
         c.setRetransmitTimer(RetransmitTimer.PERSIST, now + RttEstimator.backedOffRtoNanos(c));
         if (c.sndWnd > 0) {
             // RFC 9293 section 3.8.6.2.1 (4): the window is small but not closed, so a segment that fits is sent.
@@ -227,13 +227,13 @@ final class ConnectionTimers {
      * Ends the connection if too many timeouts have passed without an answer (R2, RFC 9293 section 3.8.3).
      * Returns whether it has ended.
      */
-    static boolean abortIfTimedOut(TcpConnection c) {
+    static boolean endIfTimedOut(TcpConnection c) {
         if (c.userTimeoutMillis > 0) {
             // The user timeout limits the time instead of the number of attempts.
             return false;
         }
         TcpConfig config = c.engine.config;
-        int limit = c.is(Tcb.CLOSE_CALLED) ? Math.min(config.orphanRetries, config.retries) : config.retries;
+        int limit = c.is(Tcb.CLOSE_CALLED) ? Math.min(config.orphanRetries, config.maxTimeouts) : config.maxTimeouts;
         if (c.unansweredTimeouts < limit) {
             return false;
         }
@@ -242,19 +242,19 @@ final class ConnectionTimers {
     }
 
     /** Counts a timeout without an answer and doubles the next one (RFC 6298 section 5.5). */
-    static void countTimeout(TcpConnection c) {
+    static void onUnansweredTimeout(TcpConnection c) {
         c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
         c.unansweredTimeouts = (byte) Math.min(Byte.MAX_VALUE, c.unansweredTimeouts + 1);
         SegmentOutput.changeFlowLabel(c);
-        if (c.unansweredTimeouts == c.engine.config.pathRetries) {
+        if (c.unansweredTimeouts == c.engine.config.pathSuspectTimeouts) {
             c.engine.counters.suspectPaths++;
             c.engine.events.pathSuspect(c);
         }
     }
 
     static void timeOut(TcpConnection c) {
-        if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {
-            c.engine.counters.timeouts++;
+        if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED_TO_USER)) {
+            c.engine.counters.timedOutConnections++;
         }
         c.engine.finish(c, CloseReason.TIMED_OUT, TcpState.CLOSED);
     }
@@ -277,7 +277,7 @@ final class ConnectionTimers {
             return;
         }
         if (hasKeepAliveFailed(c, silenceNanos)) {
-            c.engine.reset(c);
+            c.engine.queueReset(c);
             timeOut(c);
             return;
         }

@@ -35,7 +35,7 @@ final class DataInput {
         }
         if ((c.is(Tcb.CLOSE_CALLED) || c.isShutDown()) && Sequence.after(end, c.rcvNxt)) {
             // RFC 9293 section 3.6.1 and Linux: no user will read this data, so the peer gets a reset.
-            c.engine.reset(c);
+            c.engine.queueReset(c);
             c.engine.finish(c, c.is(Tcb.CLOSE_CALLED) ? CloseReason.DATA_AFTER_CLOSE : CloseReason.RESET_BY_PEER,
                     CLOSED);
             return;
@@ -86,8 +86,8 @@ final class DataInput {
             deliverReassembled(c, !Sequence.before(start, before));
         }
         if (c.rcvNxt != before) {
-            boolean merged = s.segmentSize > 0;
-            AckPolicy.onData(c, merged ? s.segmentSize : s.payloadLength, !merged && s.has(TcpFlags.PSH), now);
+            boolean merged = s.segmentSizeBytes > 0;
+            AckPolicy.onData(c, merged ? s.segmentSizeBytes : s.payloadLength, !merged && s.has(TcpFlags.PSH), now);
             if (merged && s.has(TcpFlags.PSH)) {
                 AckPolicy.onPushAfterMerge(c);
             }
@@ -269,7 +269,7 @@ final class DataInput {
      */
     private static int maxOutOfOrderBytes(TcpConnection c) {
         int configured = c.engine.config.maxOutOfOrderBytes;
-        return c.receiveBufferBytes <= c.engine.config.receiveBufferBytes ? configured
+        return c.receiveBufferBytes <= c.engine.config.initialReceiveBufferBytes ? configured
                 : (int) Math.max(configured, Math.min(1 << 30, c.receiveBufferBytes * 9L / 4));
     }
 

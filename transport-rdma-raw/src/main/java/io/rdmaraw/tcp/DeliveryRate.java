@@ -75,7 +75,7 @@ final class DeliveryRate {
                 c.pacer.update(c);
             }
         }
-        sb.records().sent(entry, deliveredBytes, deliveredNanos, firstSentNanos, lostBytes, pipe,
+        sb.records().recordSent(entry, deliveredBytes, deliveredNanos, firstSentNanos, lostBytes, pipe,
                 appLimitedUntilBytes != 0);
     }
 
@@ -170,7 +170,7 @@ final class DeliveryRate {
     }
 
     /** CheckIfApplicationLimited: called when the connection has nothing more to send for now. */
-    void onExhausted(TcpConnection c, Flight f) {
+    void onNothingToSend(TcpConnection c, Flight f) {
         if (f == null) {
             markAppLimited(0);
             return;

@@ -32,27 +32,27 @@ final class Ecn {
     // ---- negotiation ----
 
     /** Returns whether a SYN offers ECN, that is, has ECE and CWR set (section 6.1.1). */
-    static boolean offered(Segment syn) {
+    static boolean isEcnSetup(Segment syn) {
         return syn.has(TcpFlags.ECE) && syn.has(TcpFlags.CWR);
     }
 
     /** Returns the feedback that a listener agrees to. */
     static Feedback feedbackForSyn(TcpConfig config, Segment syn) {
         if (acceptsAccurate(config)) {
-            return AccurateEcn.offered(syn);
+            return AccurateEcn.offeredFeedback(syn);
         }
-        return config.ecn != EcnMode.OFF && offered(syn) ? Feedback.CLASSIC : Feedback.NONE;
+        return config.ecn != EcnMode.OFF && isEcnSetup(syn) ? Feedback.CLASSIC : Feedback.NONE;
     }
 
     /** Returns the feedback that results from the peer's SYN-ACK, or from its SYN in a simultaneous open. */
     static Feedback feedbackForSynAck(TcpConnection c, Segment s) {
         if (!s.has(TcpFlags.ACK)) {
             // Simultaneous open: as for a listener, but without classic feedback (RFC 9768 section 3.1.2).
-            return requestsAccurate(c.engine.config) && AccurateEcn.offered(s) == Feedback.ACCURATE ? Feedback.ACCURATE
+            return requestsAccurate(c.engine.config) && AccurateEcn.offeredFeedback(s) == Feedback.ACCURATE ? Feedback.ACCURATE
                     : Feedback.NONE;
         }
         if (requestsAccurate(c.engine.config)) {
-            return AccurateEcn.accepted(s);
+            return AccurateEcn.acceptedFeedback(s);
         }
         return offersEcn(c) && s.has(TcpFlags.ECE) && !s.has(TcpFlags.CWR) ? Feedback.CLASSIC : Feedback.NONE;
     }
@@ -78,7 +78,7 @@ final class Ecn {
             return AccurateEcn.of(c) != null ? AccurateEcn.synAckFlags(c) : c.is(Tcb.ECN) ? TcpFlags.ECE : 0;
         }
         if (requestsAccurate(c.engine.config)) {
-            return c.unansweredTimeouts < ACCURATE_SYNS ? AccurateEcn.FLAGS : 0;
+            return c.unansweredTimeouts < ACCURATE_SYNS ? AccurateEcn.ACE_FLAGS : 0;
         }
         // Section 6.1.1. A retransmitted SYN does not offer ECN, as a middlebox may have dropped the first
         // (6.1.1.1).
@@ -110,11 +110,11 @@ final class Ecn {
             return AccurateEcn.onRetransmittedSyn(c, syn);
         }
         if (c.is(Tcb.ECN) && acceptsAccurate(c.engine.config)
-                && AccurateEcn.offered(syn) == Feedback.ACCURATE) {
+                && AccurateEcn.offeredFeedback(syn) == Feedback.ACCURATE) {
             // RFC 9768 section 3.1.5: the two ends might disagree about the negotiated feedback.
             return false;
         }
-        c.assign(Tcb.ECN_SENDER, c.is(Tcb.ECN_SENDER) && offered(syn));
+        c.assign(Tcb.ECN_SENDER, c.is(Tcb.ECN_SENDER) && isEcnSetup(syn));
         return true;
     }
 
@@ -182,7 +182,7 @@ final class Ecn {
     }
 
     /** Returns how many of the acknowledged bytes were marked, according to the feedback so far. */
-    static int markedBytes(TcpConnection c, AckSample sample) {
+    static int pollMarkedBytes(TcpConnection c, AckSample sample) {
         return AccurateEcn.of(c) != null ? AccurateEcn.pollMarkedBytes(c, sample.ackedBytes)
                 : sample.marked ? sample.ackedBytes : 0;
     }

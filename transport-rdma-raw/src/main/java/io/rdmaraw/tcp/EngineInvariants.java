@@ -15,7 +15,7 @@ import java.util.Set;
 final class EngineInvariants {
     private final TcpEngine engine;
     private final Set<TcpConnection> queued = new HashSet<>();
-    private final Map<TcpListener, Integer> halfOpen = new IdentityHashMap<>();
+    private final Map<TcpListener, Integer> countedHalfOpen = new IdentityHashMap<>();
     private int orphans;
     private long orphanBytes;
     private long outOfOrderBytes;
@@ -64,10 +64,10 @@ final class EngineInvariants {
     private void checkHalfOpen(TcpConnection c) {
         expect(c.state == TcpState.SYN_RECEIVED, c, "counts as half-open");
         if (c.listener.engine == engine) {
-            halfOpen.merge(c.listener, 1, Integer::sum);
+            countedHalfOpen.merge(c.listener, 1, Integer::sum);
         } else {
             expect(c.is(Tcb.ACCEPTED_EARLY), c, "has come from another engine before its user had it");
-            expect(c.listener.halfOpenOtherLoops.get() > 0, c, "is half-open, which its listener does not know");
+            expect(c.listener.movedHalfOpenCount.get() > 0, c, "is half-open, which its listener does not know");
         }
     }
 
@@ -96,18 +96,18 @@ final class EngineInvariants {
 
     private void checkListeners() {
         for (TcpListener listener : engine.listeners()) {
-            int counted = halfOpen.getOrDefault(listener, 0);
-            if (listener.halfOpen != counted) {
-                violations.add("port " + listener.localPort + " counts " + listener.halfOpen
+            int counted = countedHalfOpen.getOrDefault(listener, 0);
+            if (listener.halfOpenCount != counted) {
+                violations.add("port " + listener.localPort + " counts " + listener.halfOpenCount
                         + " half-open connections of "
                         + counted);
             }
-            if (listener.halfOpenOtherLoops.get() < 0) {
-                violations.add("port " + listener.localPort + " counts " + listener.halfOpenOtherLoops
+            if (listener.movedHalfOpenCount.get() < 0) {
+                violations.add("port " + listener.localPort + " counts " + listener.movedHalfOpenCount
                         + " half-open connections with other engines");
             }
         }
-        halfOpen.forEach((listener, count) -> {
+        countedHalfOpen.forEach((listener, count) -> {
             if (count > listener.backlog) {
                 violations.add("port " + listener.localPort + " has " + count
                         + " half-open connections with a backlog of "

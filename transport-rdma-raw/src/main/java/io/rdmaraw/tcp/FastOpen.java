@@ -25,7 +25,7 @@ final class FastOpen {
         long low;
         long cookieHigh;
         long cookieLow;
-        int cookieBytes;
+        int cookieLengthBytes;
         int mss;
         long blockedUntilNanos = Long.MIN_VALUE;
     }
@@ -40,9 +40,9 @@ final class FastOpen {
     // ---- client ----
 
     /** Returns whether a SYN sent now may carry data. */
-    boolean hasCookie(TcpConnection c) {
+    boolean hasUsableCookie(TcpConnection c) {
         Server server = find(c.remoteHigh, c.remoteLow);
-        return server != null && server.cookieBytes > 0 && c.engine.now() >= server.blockedUntilNanos;
+        return server != null && server.cookieLengthBytes > 0 && c.engine.now() >= server.blockedUntilNanos;
     }
 
     /**
@@ -54,21 +54,21 @@ final class FastOpen {
         if (server != null && now < server.blockedUntilNanos) {
             return;
         }
-        if (server == null || server.cookieBytes == 0) {
+        if (server == null || server.cookieLengthBytes == 0) {
             syn.fastOpenCookie(0, 0, 0);
             return;
         }
-        syn.fastOpenCookie(server.cookieBytes, server.cookieHigh, server.cookieLow);
+        syn.fastOpenCookie(server.cookieLengthBytes, server.cookieHigh, server.cookieLow);
         c.peerMss = (char) server.mss;
     }
 
     /** Stores the cookie of a SYN-ACK (section 4.2.1 step 3). */
     void storeCookie(TcpConnection c, Segment synAck) {
-        if (synAck.fastOpenCookieBytes < MIN_COOKIE_BYTES || synAck.fastOpenCookieBytes > MAX_COOKIE_BYTES) {
+        if (synAck.fastOpenCookieLengthBytes < MIN_COOKIE_BYTES || synAck.fastOpenCookieLengthBytes > MAX_COOKIE_BYTES) {
             return;
         }
         Server server = findOrAdd(c.remoteHigh, c.remoteLow);
-        server.cookieBytes = synAck.fastOpenCookieBytes;
+        server.cookieLengthBytes = synAck.fastOpenCookieLengthBytes;
         server.cookieHigh = synAck.fastOpenCookieHigh;
         server.cookieLow = synAck.fastOpenCookieLow;
         server.mss = c.peerMss;
@@ -78,7 +78,7 @@ final class FastOpen {
      * Stops using Fast Open with a server for a while. Called if a SYN with the option was lost and one without
      * it was answered, as a middlebox may drop the option.
      */
-    void block(TcpConnection c, long now) {
+    void blockServer(TcpConnection c, long now) {
         findOrAdd(c.remoteHigh, c.remoteLow).blockedUntilNanos = now + BLOCKED_NANOS;
     }
 
@@ -113,7 +113,7 @@ final class FastOpen {
     }
 
     boolean isCookieValid(Segment syn) {
-        return syn.fastOpenCookieBytes == COOKIE_BYTES && syn.fastOpenCookieHigh == cookie(syn.sourceHigh,
+        return syn.fastOpenCookieLengthBytes == COOKIE_BYTES && syn.fastOpenCookieHigh == cookie(syn.sourceHigh,
                 syn.sourceLow, syn.destinationHigh, syn.destinationLow);
     }
 

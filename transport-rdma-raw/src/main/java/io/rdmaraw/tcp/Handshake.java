@@ -38,8 +38,8 @@ final class Handshake {
         c.stalledSinceNanos = c.engine.now();
         c.linkMtu = (char) mtu;
         c.mtu = (char) mtu;
-        c.receiveBufferBytes = config.receiveBufferBytes;
-        c.maxReceiveBufferBytes = config.largestReceiveBufferBytes();
+        c.receiveBufferBytes = config.initialReceiveBufferBytes;
+        c.maxReceiveBufferBytes = config.effectiveMaxReceiveBufferBytes();
         c.tuningStampNanos = c.engine.now();
         DeliveryRate.setCongestionControl(c, config.congestionControl.create());
         c.assign(Tcb.NO_DELAY, config.noDelay);
@@ -116,9 +116,9 @@ final class Handshake {
         int limit = Math.min(Math.min(c.peerMss, c.mtu - c.headerBytes()), c.maxSegmentBytes())
                 - out.optionsLengthBytes();
         int length = Math.min(c.queuedBytes(), limit);
-        if (out.fastOpenCookieBytes > 0 && length > 0) {
-            c.fastOpenBytes = (char) c.flight.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);
-            c.engine.counters.payloadBytesOut += c.fastOpenBytes;
+        if (out.fastOpenCookieLengthBytes > 0 && length > 0) {
+            c.synDataBytes = (char) c.flight.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);
+            c.engine.counters.payloadBytesOut += c.synDataBytes;
         }
     }
 
@@ -129,11 +129,11 @@ final class Handshake {
     private static void onSynAcknowledged(TcpConnection c, Segment s, long now) {
         int dataBytes = s.ack - (c.iss + 1);
         c.sndUna = s.ack;
-        if (c.fastOpenBytes > 0 && c.is(Tcb.SYN_RETRANSMITTED) && dataBytes == 0) {
-            c.engine.fastOpen.block(c, now);
+        if (c.synDataBytes > 0 && c.is(Tcb.SYN_RETRANSMITTED) && dataBytes == 0) {
+            c.engine.fastOpen.blockServer(c, now);
         }
         if (dataBytes > 0) {
-            c.engine.counters.fastOpensTaken++;
+            c.engine.counters.activeFastOpens++;
             c.sndNxt = s.ack;
             c.bytesAcked += dataBytes;
             c.flight.queue.acknowledge(s.ack);
@@ -152,7 +152,7 @@ final class Handshake {
             return;
         }
         long waitedNanos = RttEstimator.backedOffRtoNanos(c);
-        ConnectionTimers.countTimeout(c);
+        ConnectionTimers.onUnansweredTimeout(c);
         if (passive && !c.is(Tcb.ACCEPTED_EARLY) && !c.acceptDeferred
                 && c.listener.overflowedWithin(waitedNanos, now)) {
             // The backlog has overflowed, so most of these SYN-ACKs would answer a flood and reach no client. A
@@ -194,7 +194,7 @@ final class Handshake {
     /** Handles a segment in SYN-SENT (RFC 9293 section 3.10.7.3). */
     static void onSegmentInSynSent(TcpConnection c, Segment s, long now) {
         boolean ack = s.has(TcpFlags.ACK);
-        if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt + c.fastOpenBytes))) {
+        if (ack && (Sequence.beforeOrAt(s.ack, c.iss) || Sequence.after(s.ack, c.sndNxt + c.synDataBytes))) {
             // First check: the ACK is unacceptable and may belong to an old connection.
             if (!s.has(TcpFlags.RST)) {
                 c.engine.replies.addReset(s, c.soMark());
@@ -221,7 +221,7 @@ final class Handshake {
         negotiate(c, s, now, Ecn.feedbackForSynAck(c, s));
         if (!ack) {
             // Simultaneous open (RFC 9293 figure 8): answer with a SYN-ACK that has the same sequence number.
-            c.engine.connectThrottle.leaveSynSent(c, now);
+            c.engine.connectThrottle.onLeaveSynSent(c, now);
             if (c.sndNxt == c.iss && c.engine.connectThrottle.remove(c)) {
                 c.clear(Tcb.READY);
             }
@@ -230,7 +230,7 @@ final class Handshake {
             c.engine.markReady(c);
             return;
         }
-        c.engine.connectThrottle.leaveSynSent(c, now);
+        c.engine.connectThrottle.onLeaveSynSent(c, now);
         if (c.is(Tcb.FAST_OPEN)) {
             c.engine.fastOpen.storeCookie(c, s);
         }
@@ -270,7 +270,7 @@ final class Handshake {
         c.peerMac = s.peerMac;
         c.set(Tcb.PASSIVE_OPEN);
         if (listener.maxSegmentBytes > 0) {
-            c.maxSegment(listener.maxSegmentBytes);
+            c.maxSegmentBytes(listener.maxSegmentBytes);
         }
         c.soMark(listener.soMark);
         initialize(c, iss, engine.config.mtuBytes);
@@ -282,7 +282,7 @@ final class Handshake {
         c.state = SYN_RECEIVED;
         c.lastReceiveNanos = now;
         c.set(Tcb.SYN_DUE);
-        listener.halfOpen++;
+        listener.halfOpenCount++;
         engine.connections.add(c);
         engine.markReady(c);
         return c;
@@ -293,9 +293,9 @@ final class Handshake {
      * section 4.2.2). A FIN is not processed yet.
      */
     static void acceptEarly(TcpConnection c, Segment s, long now) {
-        c.set(Tcb.ACCEPTED_EARLY | Tcb.REPORTED);
+        c.set(Tcb.ACCEPTED_EARLY | Tcb.REPORTED_TO_USER);
         c.listener.fastOpenSlots.acquire();
-        c.engine.counters.fastOpens++;
+        c.engine.counters.passiveFastOpens++;
         c.engine.counters.passiveOpens++;
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
         c.cwnd = SegmentOutput.initialWindow(c);
@@ -344,7 +344,7 @@ final class Handshake {
 
     /** Updates the send MSS (RFC 6691) and the pacing bursts derived from it. */
     static void updateSendMss(TcpConnection c) {
-        c.sndMss = sendMss(c, c.mtu);
+        c.sndMss = sndMssFor(c, c.mtu);
         if (c.pacer != null) {
             c.pacer.update(c);
         }
@@ -354,7 +354,7 @@ final class Handshake {
      * Returns the payload of a full-sized segment for a path MTU, in bytes. It is bounded by the peer's MSS and
      * the MTU, minus the options that every segment carries.
      */
-    static int sendMss(TcpConnection c, int mtuBytes) {
+    static int sndMssFor(TcpConnection c, int mtuBytes) {
         int mss = Math.min(Math.min(c.peerMss, mtuBytes - c.headerBytes()), c.maxSegmentBytes());
         mss = Math.max(MIN_SEND_MSS, Math.min(mss, halfWindow(c)));
         return mss - (c.is(Tcb.TIMESTAMPS) ? TIMESTAMPS_OPTION_BYTES : 0);
@@ -385,7 +385,7 @@ final class Handshake {
      * Returns whether a SYN received in SYN-RECEIVED belongs to a simultaneous open. The caller has checked that
      * it lies in the window.
      */
-    static boolean onSynInSynReceived(TcpConnection c, Segment s) {
+    static boolean isSimultaneousOpen(TcpConnection c, Segment s) {
         // RFC 9293 figure 8: in a simultaneous open, the peer's SYN-ACK repeats its SYN and acknowledges ours.
         return !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs;
     }
@@ -417,9 +417,9 @@ final class Handshake {
         if (c.is(Tcb.PASSIVE_OPEN)) {
             TcpListener listener = c.listener;
             c.listener = null;
-            listener.handshakeCompleted(c);
+            listener.onHandshakeCompleted(c);
             if (listener.closed) {
-                c.engine.reset(c);
+                c.engine.queueReset(c);
                 c.engine.finish(c, CloseReason.ABORTED, CLOSED);
                 return false;
             }
@@ -428,7 +428,7 @@ final class Handshake {
                 return true;
             }
             c.engine.counters.passiveOpens++;
-            c.set(Tcb.REPORTED);
+            c.set(Tcb.REPORTED_TO_USER);
             c.engine.events.accepted(listener, c);
         } else {
             c.engine.events.connected(c);
@@ -460,7 +460,7 @@ final class Handshake {
         boolean sentEarly = c.is(Tcb.ACCEPTED_EARLY) && c.sndNxt != c.iss + 1;
         if (sentEarly) {
             // The ACK measures the RTT of data sent after the SYN-ACK.
-            ConnectionTimers.restart(c, c.flight, now);
+            ConnectionTimers.restartRetransmitTimer(c, c.flight, now);
             PathMtu.resendTooBig(c);
         } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
             // A SYN cookie has no known send time, and a deferred accept includes the time that the client took

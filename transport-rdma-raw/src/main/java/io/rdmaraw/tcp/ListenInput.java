@@ -41,7 +41,7 @@ final class ListenInput {
             return;
         }
         TcpConfig.SynCookieMode mode = engine.config.synCookies;
-        boolean backlogFull = listener.halfOpen() >= listener.backlog;
+        boolean backlogFull = listener.halfOpenCount() >= listener.backlog;
         if (backlogFull) {
             listener.lastOverflowNanos = now;
         }
@@ -51,7 +51,7 @@ final class ListenInput {
             engine.counters.synDrops++;
         } else {
             TcpConnection c = Handshake.accept(listener, s, isn, now);
-            if (listener.maxFastOpens > 0 && s.fastOpenCookieBytes != Segment.ABSENT) {
+            if (listener.maxFastOpens > 0 && s.fastOpenCookieLengthBytes != Segment.ABSENT) {
                 fastOpen(engine, listener, c, s, now);
             }
         }
@@ -64,7 +64,7 @@ final class ListenInput {
      */
     private static void fastOpen(TcpEngine engine, TcpListener listener, TcpConnection c, Segment s, long now) {
         if (!engine.fastOpen.isCookieValid(s)) {
-            engine.counters.fastOpenCookiesRejected += s.fastOpenCookieBytes > 0 ? 1 : 0;
+            engine.counters.fastOpenCookiesRejected += s.fastOpenCookieLengthBytes > 0 ? 1 : 0;
             c.set(Tcb.FAST_OPEN);
         } else if (s.payloadLength > 0 && listener.hasFastOpenSlot(now)) {
             Handshake.acceptEarly(c, s, now);
@@ -83,7 +83,7 @@ final class ListenInput {
         out.seq = engine.synCookies.cookie(s, now);
         out.ack = s.seq + 1;
         out.flags = TcpFlags.SYN | TcpFlags.ACK;
-        out.window = Math.min(0xFFFF, config.receiveBufferBytes);
+        out.window = Math.min(0xFFFF, config.initialReceiveBufferBytes);
         boolean ipv4 = s.sourceHigh == 0 && s.sourceLow >>> 32 == 0xFFFF;
         out.mss = config.mtuBytes - (ipv4 ? 40 : 60);
         if (listener.maxSegmentBytes > 0) {
@@ -95,7 +95,7 @@ final class ListenInput {
             out.timestamps(SynCookies.timestampWith(s, config, (int) (now / 1_000_000) + offset), s.tsValue);
             out.sackPermitted = config.sack && s.sackPermitted;
             if (config.windowScaling && s.windowScale != Segment.ABSENT) {
-                out.windowScale = ReceiveWindow.shiftFor(config.largestReceiveBufferBytes());
+                out.windowScale = ReceiveWindow.shiftFor(config.effectiveMaxReceiveBufferBytes());
             }
             if (Ecn.feedbackForSyn(config, s) == Ecn.Feedback.CLASSIC) {
                 out.flags |= TcpFlags.ECE;
@@ -143,7 +143,7 @@ final class ListenInput {
         c.clear(Tcb.SYN_DUE);
         c.rcvAdv = c.rcvNxt + Math.min(0xFFFF, c.receiveBufferBytes);
         if (c.is(Tcb.WINDOW_SCALING)) {
-            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(engine.config.largestReceiveBufferBytes());
+            c.rcvWndShift = (byte) ReceiveWindow.shiftFor(engine.config.effectiveMaxReceiveBufferBytes());
         }
         c.lastSendNanos = Tcb.NEVER;
         SegmentInput.process(c, s, now);

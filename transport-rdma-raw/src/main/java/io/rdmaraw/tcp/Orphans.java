@@ -10,7 +10,7 @@ final class Orphans {
     static final class Entry {
         private final TcpConnection connection;
         /** Time of the peer's last progress; before that, the time of the close. */
-        long sinceNanos = Tcb.FROM_NOW;
+        long lastProgressNanos = Tcb.FROM_NOW;
         private int queuedBytes;
         private Entry older;
         private Entry newer;
@@ -113,7 +113,7 @@ final class Orphans {
     void onProgress(TcpConnection c, long now) {
         Entry entry = c.orphan;
         int left = c.queuedBytes();
-        entry.sinceNanos = now;
+        entry.lastProgressNanos = now;
         queuedBytes += left - entry.queuedBytes;
         entry.queuedBytes = left;
         if (entry != newest) {
@@ -151,7 +151,7 @@ final class Orphans {
      */
     static long deadline(TcpConnection c) {
         Entry entry = c.orphan;
-        if (entry == null || entry.sinceNanos == Tcb.FROM_NOW || !c.isSending()) {
+        if (entry == null || entry.lastProgressNanos == Tcb.FROM_NOW || !c.isSending()) {
             return Tcb.NEVER;
         }
         TcpConfig config = c.engine.config;
@@ -161,6 +161,6 @@ final class Orphans {
             total += interval;
             interval = Math.min(2 * interval, config.maxRtoNanos);
         }
-        return entry.sinceNanos + total;
+        return entry.lastProgressNanos + total;
     }
 }

@@ -94,7 +94,7 @@ final class Pacer {
     }
 
     /** Returns whether data may be sent now. If not, {@link #isWaiting} returns true until it may. */
-    boolean isOpen(long now) {
+    boolean checkOpen(long now) {
         waiting = now < resumeNanos;
         return !waiting;
     }

@@ -14,13 +14,13 @@ import io.rdmaraw.tcp.send.Scoreboard;
  * suspicion. The data of a lost probe is retransmitted in small segments.
  */
 final class PathMtu {
-    private static final int MIN_IPV6 = 1280;
+    private static final int MIN_IPV6_MTU = 1280;
     /**
      * Smallest plateau of RFC 1191 section 7.1 that leaves room for data. The lower one, 68, would hold only
      * headers.
      */
     private static final int MIN_PLATEAU = 296;
-    private static final int SAFE_IPV4 = 576;
+    private static final int SAFE_IPV4_MTU = 576;
     /** Number of timeouts of one segment after which small retransmissions are no longer merged. */
     private static final int ONE_BY_ONE_TIMEOUTS = 2;
     /** Number of further timeouts after which a black hole is suspected even at 1280 bytes. */
@@ -35,7 +35,7 @@ final class PathMtu {
 
     /** Returns the minimum path MTU that is accepted, in bytes. */
     static int minMtuBytes(TcpConnection c) {
-        return c.isIpv4() ? c.engine.config.minPathMtuBytes : MIN_IPV6;
+        return c.isIpv4() ? c.engine.config.minPathMtuBytes : MIN_IPV6_MTU;
     }
 
     /**
@@ -48,7 +48,7 @@ final class PathMtu {
      * @param nextHopMtu unsigned; 0 if the message does not contain it
      */
     static void onPacketTooBig(TcpConnection c, int seq, int nextHopMtu, long now) {
-        if (nextHopMtu < 0 || !c.isIpv4() && nextHopMtu < MIN_IPV6) {
+        if (nextHopMtu < 0 || !c.isIpv4() && nextHopMtu < MIN_IPV6_MTU) {
             // RFC 8201 section 4: an MTU below the IPv6 minimum must be ignored. Values of 2 GiB and more are
             // invalid.
             c.engine.counters.icmpIgnored++;
@@ -60,11 +60,11 @@ final class PathMtu {
         if (mtu >= c.mtu) {
             return;
         }
-        if (c.largestDelivered == 0 || mtu >= c.largestDelivered + optionsAndHeaderBytes(c)) {
+        if (c.largestDeliveredBytes == 0 || mtu >= c.largestDeliveredBytes + optionsAndHeaderBytes(c)) {
             accept(c, mtu, now);
             return;
         }
-        c.engine.counters.pathMtuReductionsDelayed++;
+        c.engine.counters.pathMtuReductionsDeferred++;
         ConnectionExtras extras = c.requireExtras();
         boolean first = extras.pendingMtu == 0;
         extras.pendingMtuSeq = first ? seq : Sequence.min(extras.pendingMtuSeq, seq);
@@ -103,14 +103,14 @@ final class PathMtu {
 
     static void reduce(TcpConnection c, int mtu, long now) {
         c.mtu = (char) mtu;
-        c.requireExtras().pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
+        c.requireExtras().pathMtuExpiryNanos = now + c.engine.config.pathMtuLifetimeNanos;
         // The peer's MSS is unknown before its SYN. After the SYN, data may be in flight already (RFC 7413
         // section 4.2).
         if (c.state == TcpState.SYN_SENT) {
             return;
         }
         Handshake.updateSendMss(c);
-        c.largestDelivered = (char) Math.min(c.largestDelivered, c.sndMss);
+        c.largestDeliveredBytes = (char) Math.min(c.largestDeliveredBytes, c.sndMss);
         // During the handshake nothing is retransmitted; lost data is handled when the handshake is complete.
         if (c.flight != null && c.state != TcpState.SYN_RECEIVED) {
             resendTooBig(c);
@@ -149,8 +149,8 @@ final class PathMtu {
         if (blackHoleTimeouts == 0) {
             return;
         }
-        int next = c.unansweredTimeouts == blackHoleTimeouts ? MIN_IPV6
-                : c.unansweredTimeouts == blackHoleTimeouts + DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4
+        int next = c.unansweredTimeouts == blackHoleTimeouts ? MIN_IPV6_MTU
+                : c.unansweredTimeouts == blackHoleTimeouts + DEEP_BLACK_HOLE_TIMEOUTS && c.isIpv4() ? SAFE_IPV4_MTU
                 : c.mtu;
         int packet = f.scoreboard.lengthOf(f.scoreboard.head()) + optionsAndHeaderBytes(c);
         if (next < c.mtu && packet > next) {
@@ -179,7 +179,7 @@ final class PathMtu {
     static void onProbeSent(TcpConnection c, long now) {
         c.extras.mtuProbesLeft--;
         c.extras.mtuProbeEnd = c.sndNxt;
-        c.extras.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
+        c.extras.pathMtuExpiryNanos = now + c.engine.config.pathMtuLifetimeNanos;
     }
 
     /**
@@ -199,7 +199,7 @@ final class PathMtu {
             raise(c);
         } else {
             c.extras.mtuProbesLeft = MAX_PROBES;
-            c.extras.pathMtuExpiryNanos = now + c.engine.config.pathMtuAgeNanos;
+            c.extras.pathMtuExpiryNanos = now + c.engine.config.pathMtuLifetimeNanos;
         }
     }
 

@@ -21,10 +21,10 @@ final class Reassembly {
     private static final int MIN_COPY_BYTES = 64;
     /**
      * Maximum buffer size for a small piece that directly follows another piece. The buffer has room for further
-     * pieces: its size is {@link #SHARED_COPY_GROWTH} times the length of the preceding piece.
+     * pieces: its size is {@link #COALESCED_COPY_GROWTH} times the length of the preceding piece.
      */
-    private static final int SHARED_COPY_BYTES = 4096;
-    private static final int SHARED_COPY_GROWTH = 8;
+    private static final int MAX_COALESCED_COPY_BYTES = 4096;
+    private static final int COALESCED_COPY_GROWTH = 8;
     private static final int INITIAL_CAPACITY = 16;
     private static final int MAX_POOLED_CAPACITY = 256;
 
@@ -171,7 +171,7 @@ final class Reassembly {
         int length = end - start;
         int capacity = Math.max(MIN_COPY_BYTES, length);
         if (i > first && ends[i - 1] == start && length < COPY_BREAK_BYTES) {
-            int room = Math.min(SHARED_COPY_BYTES, SHARED_COPY_GROWTH * (ends[i - 1] - starts[i - 1]));
+            int room = Math.min(MAX_COALESCED_COPY_BYTES, COALESCED_COPY_GROWTH * (ends[i - 1] - starts[i - 1]));
             capacity = Math.max(capacity, Math.min(room, maxBytes - chargedBytes - OVERHEAD_BYTES));
         }
         ByteBuf copy = ByteBufAllocator.DEFAULT.directBuffer(capacity, capacity).writeBytes(buffer, index, length);

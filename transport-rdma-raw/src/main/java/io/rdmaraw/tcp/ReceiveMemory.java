@@ -32,7 +32,7 @@ final class ReceiveMemory {
      * 7/8 of the limit. Beyond it, out-of-order data is not stored, and in-order data only for connections with less
      * than an equal share unread.
      */
-    private final long sharedThresholdBytes;
+    private final long fairShareThresholdBytes;
     /** 15/16 of the limit. Beyond it, in-order data is accepted only for connections without unread data. */
     private final long reservedThresholdBytes;
 
@@ -40,7 +40,7 @@ final class ReceiveMemory {
         this.engine = engine;
         limitBytes = engine.config.limits.maxReceiveBytes;
         pressureThresholdBytes = limitBytes - (limitBytes >> 2);
-        sharedThresholdBytes = limitBytes - (limitBytes >> 3);
+        fairShareThresholdBytes = limitBytes - (limitBytes >> 3);
         reservedThresholdBytes = limitBytes - (limitBytes >> 4);
     }
 
@@ -86,9 +86,9 @@ final class ReceiveMemory {
             return false;
         }
         if (c.unreadPieces >= MIN_PIECES) {
-            return heldBytes <= sharedThresholdBytes && c.unreadPieces <= maxPieces(c);
+            return heldBytes <= fairShareThresholdBytes && c.unreadPieces <= maxPieces(c);
         }
-        return heldBytes <= sharedThresholdBytes || heldBytes <= reservedThresholdBytes && c.unreadBytes < shareBytes()
+        return heldBytes <= fairShareThresholdBytes || heldBytes <= reservedThresholdBytes && c.unreadBytes < shareBytes()
                 || heldBytes <= limitBytes && c.unreadBytes == 0;
     }
 
@@ -110,7 +110,7 @@ final class ReceiveMemory {
      * Subtracts bytes that were read. The number of pieces read is unknown and is estimated in proportion to the
      * bytes.
      */
-    void read(TcpConnection c, int bytes) {
+    void subtractRead(TcpConnection c, int bytes) {
         int before = c.unreadPieces;
         int left = c.unreadBytes - bytes;
         c.unreadPieces = left == 0 ? 0 : (int) Math.ceilDiv((long) before * left, c.unreadBytes);
@@ -209,8 +209,8 @@ final class ReceiveMemory {
      * @return false if {@code reassembly} itself is the largest of those examined
      */
     boolean makeRoom(Reassembly reassembly, int bytes) {
-        while (heldBytes + bytes > sharedThresholdBytes) {
-            Reassembly largest = largest();
+        while (heldBytes + bytes > fairShareThresholdBytes) {
+            Reassembly largest = selectLargest();
             if (largest == null || largest.chargedBytes() <= reassembly.chargedBytes() + bytes) {
                 rotateExamined();
                 return false;
@@ -224,7 +224,7 @@ final class ReceiveMemory {
         return true;
     }
 
-    private Reassembly largest() {
+    private Reassembly selectLargest() {
         Reassembly largest = null;
         Reassembly at = oldest;
         for (int i = 0; i < MAX_EXAMINED && at != null; i++) {

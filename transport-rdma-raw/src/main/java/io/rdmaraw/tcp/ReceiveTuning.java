@@ -11,8 +11,8 @@ final class ReceiveTuning {
     /** Factor that allows for a growth of the rate in the next round trip. */
     private static final int GROWTH = 2;
     private static final int SPARE_SEGMENTS = 16;
-    private static final long MICRO = 1_000;
-    private static final long MILLI_MICROS = 1_000;
+    private static final long NANOS_PER_MICRO = 1_000;
+    private static final long MICROS_PER_MILLI = 1_000;
 
     private ReceiveTuning() {
     }
@@ -23,7 +23,7 @@ final class ReceiveTuning {
             return;
         }
         measureRtt(c, s, now);
-        if (c.receiveRttMicros == 0 || now - c.tuningStampNanos < c.receiveRttMicros * MICRO) {
+        if (c.receiveRttMicros == 0 || now - c.tuningStampNanos < c.receiveRttMicros * NANOS_PER_MICRO) {
             return;
         }
         long read = c.bytesIn - c.unreadBytes;
@@ -42,13 +42,13 @@ final class ReceiveTuning {
      */
     private static void measureRtt(TcpConnection c, Segment s, long now) {
         // 0 before the first sample
-        long sample = Math.ceilDiv(c.srttNanos, MICRO);
+        long sample = Math.ceilDiv(c.srttNanos, NANOS_PER_MICRO);
         if (s.timestamps && c.is(Tcb.TIMESTAMPS) && s.payloadLength >= c.receiveMss) {
             int millis = c.timestamp(now) - s.tsEcho;
             if (millis < 0) {
                 return;
             }
-            sample = Math.max(1, millis) * MILLI_MICROS;
+            sample = Math.max(1, millis) * MICROS_PER_MILLI;
         }
         long smoothed = c.receiveRttMicros == 0 ? sample : c.receiveRttMicros + (sample - c.receiveRttMicros) / 8;
         c.receiveRttMicros = (int) Math.min(smoothed, Integer.MAX_VALUE);

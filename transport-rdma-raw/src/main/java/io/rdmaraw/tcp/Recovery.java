@@ -32,7 +32,7 @@ final class Recovery {
             c.rate.onDeliveredBytes(sample, now);
         }
         if (c.is(Tcb.ECN_SENDER) && sample.ackedBytes > 0 && c.congestion.countsMarks()) {
-            c.congestion.onMarksEchoed(sample.ackedBytes, Ecn.markedBytes(c, sample), c.sndUna, c.sndNxt);
+            c.congestion.onMarksEchoed(sample.ackedBytes, Ecn.pollMarkedBytes(c, sample), c.sndUna, c.sndNxt);
         }
         if (TailLossProbe.onAck(c, sample, s.ack) && r.phase == Phase.OPEN) {
             reduceOnce(c, f, now);
@@ -108,7 +108,7 @@ final class Recovery {
             return;
         }
         RecoveryState r = f.recovery;
-        if (sample.duplicate) {
+        if (sample.duplicateAck) {
             r.duplicateAcks++;
             int limit = Math.max(0, f.scoreboard.pipeBytes() - c.sndMss);
             int bytes = Math.min(limit, r.duplicateAckBytes + c.sndMss);
@@ -160,7 +160,7 @@ final class Recovery {
         if (f.scoreboard.lostBytes() == before) {
             return;
         }
-        AckSample emptySample = c.engine.sample;
+        AckSample emptySample = c.engine.ackSample;
         emptySample.reset(f.pipeBytes());
         if (f.recovery.phase == Phase.OPEN) {
             enterFastRecovery(c, f, f.pipeBytes() + f.scoreboard.lostBytes() - before, now);
@@ -169,7 +169,7 @@ final class Recovery {
             reduce(c, f, emptySample, false);
         }
         if (c.retransmitTimer == RetransmitTimer.RTO) {
-            ConnectionTimers.restart(c, f, now);
+            ConnectionTimers.restartRetransmitTimer(c, f, now);
         }
     }
 
@@ -241,8 +241,8 @@ final class Recovery {
      * Returns whether the data to retransmit is still held back by the pacer. The peer's silence means nothing
      * then, so the timeout is restarted from the time at which the data is sent.
      */
-    static boolean waitsForPacer(TcpConnection c, Flight f, long now) {
-        if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.isOpen(now)) {
+    static boolean restartRtoIfPaced(TcpConnection c, Flight f, long now) {
+        if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.checkOpen(now)) {
             return false;
         }
         c.setRetransmitTimer(RetransmitTimer.RTO, Pacer.nextSendNanos(c, now) + RttEstimator.backedOffRtoNanos(c));
@@ -257,13 +257,13 @@ final class Recovery {
         if (f == null || f.scoreboard.isEmpty()) {
             return;
         }
-        if (waitsForPacer(c, f, now) || ConnectionTimers.abortIfTimedOut(c)) {
+        if (restartRtoIfPaced(c, f, now) || ConnectionTimers.endIfTimedOut(c)) {
             return;
         }
         c.engine.counters.retransmissionTimeouts++;
         RecoveryState r = f.recovery;
         Scoreboard sb = f.scoreboard;
-        ConnectionTimers.countTimeout(c);
+        ConnectionTimers.onUnansweredTimeout(c);
         boolean first = r.phase != Phase.TIMEOUT || c.unansweredTimeouts == 1;
         if (r.phase == Phase.OPEN || first && r.phase == Phase.TIMEOUT) {
             beginUndo(c, r);
@@ -275,7 +275,7 @@ final class Recovery {
             // RFC 2018 section 8: the first segment is SACKed but still not acknowledged, so the peer has dropped
             // it.
             c.engine.counters.sackReneges++;
-            sb.clearSacks();
+            sb.markSackedLost();
         }
         r.duplicateAcks = 0;
         r.duplicateAckBytes = 0;

@@ -13,7 +13,7 @@ import static io.rdmaraw.tcp.TcpState.*;
 final class SegmentInput {
     /** RFC 7323 section 5.5: TS.Recent becomes invalid after 24 days without a segment. */
     private static final long TS_RECENT_VALID_NANOS = 24L * 86_400 * 1_000_000_000;
-    private static final int ORDINARY = TcpFlags.ACK | TcpFlags.PSH | TcpFlags.ECE | TcpFlags.CWR | TcpFlags.AE;
+    private static final int ORDINARY_FLAGS = TcpFlags.ACK | TcpFlags.PSH | TcpFlags.ECE | TcpFlags.CWR | TcpFlags.AE;
 
     private SegmentInput() {
     }
@@ -24,14 +24,14 @@ final class SegmentInput {
             return;
         }
         // First check: sequence number, preceded by PAWS.
-        if (!pawsAccepts(c, s, now)) {
+        if (!checkPaws(c, s, now)) {
             return;
         }
-        boolean acceptable = isAcceptable(c, s, now);
+        boolean acceptable = checkAcceptable(c, s, now);
         if (!acceptable && !probesClosedWindow(c, s)) {
             return;
         }
-        if ((s.flags & ~ORDINARY) != 0 || !s.has(TcpFlags.ACK)) {
+        if ((s.flags & ~ORDINARY_FLAGS) != 0 || !s.has(TcpFlags.ACK)) {
             if (!checkControlBits(c, s, now)) {
                 return;
             }
@@ -71,7 +71,7 @@ final class SegmentInput {
      * Performs the PAWS test (RFC 7323 section 5.3 R1). A segment without timestamps is accepted, as deployed
      * stacks do.
      */
-    private static boolean pawsAccepts(TcpConnection c, Segment s, long now) {
+    private static boolean checkPaws(TcpConnection c, Segment s, long now) {
         if (!s.timestamps || !c.is(Tcb.TIMESTAMPS) || !c.is(Tcb.TS_RECENT_VALID)
                 || Sequence.afterOrAt(s.tsValue, c.tsRecent) || s.has(TcpFlags.RST)) {
             return true;
@@ -91,19 +91,19 @@ final class SegmentInput {
      * Performs the acceptability test of RFC 9293 section 3.4. A segment without text is also accepted, for its ACK
      * field, if it ends at RCV.NXT or starts at the right edge. Section 3.10.7.4 permits this for a closed window.
      */
-    private static boolean isAcceptable(TcpConnection c, Segment s, long now) {
+    private static boolean checkAcceptable(TcpConnection c, Segment s, long now) {
         int end = s.seq + s.sequenceLength();
         if (c.state == SYN_RECEIVED && s.has(TcpFlags.SYN) && !s.has(TcpFlags.RST) && s.seq == c.irs) {
             if (!s.has(TcpFlags.ACK)) {
                 // The peer has retransmitted its SYN because our SYN-ACK was lost. Its data was not accepted.
                 if (!Ecn.onRetransmittedSyn(c, s)) {
                     c.engine.abort(c, CloseReason.ABORTED);
-                } else if (AckPolicy.answersRetransmittedSyn(c, now)) {
+                } else if (AckPolicy.acquireSynAckPermit(c, now)) {
                     c.set(Tcb.SYN_DUE);
                 }
                 return false;
             }
-            if (Handshake.onSynInSynReceived(c, s)) {
+            if (Handshake.isSimultaneousOpen(c, s)) {
                 return true;
             }
         }
@@ -118,7 +118,7 @@ final class SegmentInput {
             return true;
         }
         if (s.has(TcpFlags.RST)) {
-            c.engine.counters.blindAttackSegments++;
+            c.engine.counters.rejectedSegments++;
             return false;
         }
         onUnacceptable(c, s, end, now);
@@ -163,7 +163,7 @@ final class SegmentInput {
         if (s.payloadLength > 0 || s.has(TcpFlags.FIN)) {
             AckPolicy.ackImmediately(c);
         } else {
-            AckPolicy.challenge(c, now);
+            AckPolicy.scheduleChallengeAck(c, now);
         }
     }
 
@@ -177,13 +177,13 @@ final class SegmentInput {
             return false;
         }
         if (s.has(TcpFlags.SYN)) {
-            if (c.state == SYN_RECEIVED && Handshake.onSynInSynReceived(c, s)) {
+            if (c.state == SYN_RECEIVED && Handshake.isSimultaneousOpen(c, s)) {
                 return true;
             }
             // RFC 5961 section 4.2: a SYN in a synchronized state is answered with a challenge ACK and otherwise
             // ignored.
-            c.engine.counters.blindAttackSegments++;
-            AckPolicy.challenge(c, now);
+            c.engine.counters.rejectedSegments++;
+            AckPolicy.scheduleChallengeAck(c, now);
             return false;
         }
         // A segment without ACK is ignored.
@@ -211,8 +211,8 @@ final class SegmentInput {
     private static void onReset(TcpConnection c, Segment s, long now) {
         if (!isExactReset(c, s)) {
             // A RST elsewhere in the window is answered with a challenge ACK.
-            c.engine.counters.blindAttackSegments++;
-            AckPolicy.challenge(c, now);
+            c.engine.counters.rejectedSegments++;
+            AckPolicy.scheduleChallengeAck(c, now);
             return;
         }
         c.engine.counters.resetsIn++;

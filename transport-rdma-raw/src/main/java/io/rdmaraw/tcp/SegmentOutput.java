@@ -28,17 +28,17 @@ final class SegmentOutput {
         if (!c.state.isSynchronized()) {
             return c.is(Tcb.SYN_DUE) ? Handshake.sendSyn(c, now, out)
                     : c.is(Tcb.ACCEPTED_EARLY) && c.flight != null && sendNew(c, c.flight, now, out)
-                            || c.state == TcpState.SYN_RECEIVED && acknowledge(c, now, out);
+                            || c.state == TcpState.SYN_RECEIVED && sendAck(c, now, out);
         }
         if (c.is(Tcb.ECN) && AccurateEcn.hasPendingHandshakeAck(c)) {
             // RFC 9768 section 3.2.2.1: the ACK of the handshake is sent alone, before data.
             c.set(Tcb.ACK_NOW);
-            return acknowledge(c, now, out);
+            return sendAck(c, now, out);
         }
         Flight f = c.flight;
         if (f != null) {
-            boolean open = c.pacer == null || c.pacer.isOpen(now);
-            if (open && retransmit(c, f, now, out) || c.is(Tcb.TAIL_PROBE_DUE) && tailLossProbe(c, f, now, out)
+            boolean open = c.pacer == null || c.pacer.checkOpen(now);
+            if (open && retransmit(c, f, now, out) || c.is(Tcb.TAIL_PROBE_DUE) && sendTailLossProbe(c, f, now, out)
                     || open && sendNew(c, f, now, out)) {
                 return true;
             }
@@ -50,7 +50,7 @@ final class SegmentOutput {
             begin(c, out, c.sndUna - 1, TcpFlags.ACK, now);
             return true;
         }
-        return acknowledge(c, now, out);
+        return sendAck(c, now, out);
     }
 
     /**
@@ -70,7 +70,7 @@ final class SegmentOutput {
      * Writes an ACK if one is due. Also used in SYN-RECEIVED, to answer unacceptable segments (RFC 9293 section
      * 3.10.7.4).
      */
-    private static boolean acknowledge(TcpConnection c, long now, Segment out) {
+    private static boolean sendAck(TcpConnection c, long now, Segment out) {
         if (!c.is(Tcb.ACK_NOW)) {
             return false;
         }
@@ -155,7 +155,7 @@ final class SegmentOutput {
             if (Sequence.after(sb.endSeq(entry), end)) {
                 sb.split(entry, end);
             }
-            sb.retransmitted(entry, now);
+            sb.markRetransmitted(entry, now);
             if (c.rate != null) {
                 c.rate.onSent(c, f, entry, now);
             }
@@ -173,7 +173,7 @@ final class SegmentOutput {
         c.retransmittedSegments++;
         c.lastSendNanos = now;
         if (c.retransmitTimer == Tcb.RetransmitTimer.NONE) {
-            ConnectionTimers.restart(c, f, now);
+            ConnectionTimers.restartRetransmitTimer(c, f, now);
         }
         return true;
     }
@@ -182,7 +182,7 @@ final class SegmentOutput {
      * Sends a tail loss probe: new data if there is some and the peer's window allows it, otherwise the last
      * segment again (RFC 8985 section 7.3).
      */
-    private static boolean tailLossProbe(TcpConnection c, Flight f, long now, Segment out) {
+    private static boolean sendTailLossProbe(TcpConnection c, Flight f, long now, Segment out) {
         c.clear(Tcb.TAIL_PROBE_DUE);
         Scoreboard sb = f.scoreboard;
         if (sb.isEmpty()) {
@@ -237,7 +237,7 @@ final class SegmentOutput {
         int mss = payloadLimit(c);
         boolean probe = PathMtu.isProbeDue(c, f);
         if (probe) {
-            int large = Handshake.sendMss(c, c.linkMtu) - sackOptionBytes(c);
+            int large = Handshake.sndMssFor(c, c.linkMtu) - sackOptionBytes(c);
             // RFC 4821 section 7.4: a probe must fit into both windows, even with nothing in flight, as it may be
             // as large as many small segments. Data must follow it, so that its loss is detected early.
             probe = Math.min(unsent, room) > large && f.pipeBytes() + large <= c.cwnd;
@@ -260,7 +260,7 @@ final class SegmentOutput {
         }
         c.clear(Tcb.OVERRIDE_SWS);
         if (!probe && length == mss && c.engine.segmentationBytes() > mss && !Ecn.setsCwr(c)) {
-            length = segmentsAtOnce(c, Math.min(unsent, room), pipe, mss, now);
+            length = tsoPayloadBytes(c, Math.min(unsent, room), pipe, mss, now);
         }
         if (idle) {
             // The idle period ends with this segment. Earlier polls may have sent nothing.
@@ -289,7 +289,7 @@ final class SegmentOutput {
      * Returns the size of a segment for segmentation offload, in bytes: the whole segments that both windows
      * allow, at least one.
      */
-    private static int segmentsAtOnce(TcpConnection c, int sendable, int pipe, int mss, long now) {
+    private static int tsoPayloadBytes(TcpConnection c, int sendable, int pipe, int mss, long now) {
         int maxBytes = Math.min(Math.min(sendable, c.cwnd - pipe), c.engine.segmentationBytes());
         if (c.pacer != null) {
             maxBytes = Math.min(maxBytes, c.pacer.burstBytes(now));
@@ -356,7 +356,7 @@ final class SegmentOutput {
         // Each segment that the device creates can be lost or acknowledged separately, so each has its own entry.
         for (int left = sent; left > mss; left -= mss) {
             append(c, f, f.scoreboard.endSeq() + mss, now);
-            out.segmentSize = mss;
+            out.segmentSizeBytes = mss;
         }
         append(c, f, end, now);
         if (c.pacer != null) {
@@ -384,10 +384,10 @@ final class SegmentOutput {
 
     /** Returns whether the data was already sent with the SYN but not accepted by the server (RFC 7413). */
     private static boolean repeatsSynData(TcpConnection c) {
-        if (c.fastOpenBytes > 0 && Sequence.afterOrAt(c.sndNxt, c.iss + 1 + c.fastOpenBytes)) {
-            c.fastOpenBytes = 0;
+        if (c.synDataBytes > 0 && Sequence.afterOrAt(c.sndNxt, c.iss + 1 + c.synDataBytes)) {
+            c.synDataBytes = 0;
         }
-        return c.fastOpenBytes > 0;
+        return c.synDataBytes > 0;
     }
 
     /**
@@ -434,7 +434,7 @@ final class SegmentOutput {
         }
         boolean handshake = c.is(Tcb.ECN) && AccurateEcn.write(c, out);
         if ((c.reassembly != null || c.is(Tcb.DSACK_PENDING)) && c.is(Tcb.SACK) && !handshake) {
-            sackBlocks(c, out);
+            writeSackBlocks(c, out);
         }
         AckPolicy.onAckSent(c);
         if (handshake && AccurateEcn.needsSecondAck(c)) {
@@ -442,7 +442,7 @@ final class SegmentOutput {
         }
     }
 
-    private static void sackBlocks(TcpConnection c, Segment out) {
+    private static void writeSackBlocks(TcpConnection c, Segment out) {
         if (c.is(Tcb.DSACK_PENDING)) {
             // RFC 2883 section 4: the D-SACK block comes first.
             out.addSack(c.extras.dsackStart, c.extras.dsackEnd);

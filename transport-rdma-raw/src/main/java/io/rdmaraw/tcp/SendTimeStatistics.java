@@ -8,7 +8,7 @@ import io.rdmaraw.tcp.send.Flight.Limit;
  * prevented sending. Linux's TCP_INFO has the same values (tcp_chrono).
  */
 final class SendTimeStatistics {
-    private static final long MILLI_NANOS = 1_000_000;
+    private static final long NANOS_PER_MILLI = 1_000_000;
 
     private SendTimeStatistics() {
     }
@@ -23,7 +23,7 @@ final class SendTimeStatistics {
         setLimit(c, f, Limit.NONE, now);
         // Counts the millisecond boundaries crossed, as Linux counts jiffies. Many busy times are shorter than a
         // millisecond; rounding each of them down would add up to 0.
-        c.busyMillis += (int) (now / MILLI_NANOS - f.busySinceNanos / MILLI_NANOS);
+        c.busyMillis += (int) (now / NANOS_PER_MILLI - f.busySinceNanos / NANOS_PER_MILLI);
     }
 
     /** Sets the window or buffer that limits sending from now on; NONE if neither does. */
@@ -44,7 +44,7 @@ final class SendTimeStatistics {
     }
 
     static long busyNanos(TcpConnection c, long now) {
-        return c.busyMillis * MILLI_NANOS + (c.isSending() ? now - c.flight.busySinceNanos : 0);
+        return c.busyMillis * NANOS_PER_MILLI + (c.isSending() ? now - c.flight.busySinceNanos : 0);
     }
 
     static long windowLimitedNanos(TcpConnection c, long now) {

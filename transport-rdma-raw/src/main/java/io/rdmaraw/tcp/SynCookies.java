@@ -115,7 +115,7 @@ final class SynCookies {
             syn.sackPermitted = (options & 16) != 0;
             syn.flags |= (options & 32) != 0 ? TcpFlags.ECE | TcpFlags.CWR : 0;
         }
-        if (!Ecn.offered(syn) && AccurateEcn.confirmsAccurateEcn(ack)) {
+        if (!Ecn.isEcnSetup(syn) && AccurateEcn.confirmsAccurateEcn(ack)) {
             // Only a server that supports accurate feedback can recognize it (RFC 9768 section 3.1.3).
             syn.flags |= TcpFlags.AE;
         }

@@ -40,7 +40,7 @@ final class TailLossProbe {
      */
     private static long deadlineInRecovery(TcpConnection c, Flight f, long now) {
         RecoveryState r = f.recovery;
-        if (!c.is(Tcb.SACK) || r.probed || r.frto != Frto.OFF || c.srttNanos == 0 || c.backoff > 0) {
+        if (!c.is(Tcb.SACK) || r.probeOutstanding || r.frto != Frto.OFF || c.srttNanos == 0 || c.backoff > 0) {
             return Tcb.NEVER;
         }
         boolean mayBeDelayed = f.scoreboard.sackedCount() == 0;
@@ -50,7 +50,7 @@ final class TailLossProbe {
     /** Schedules the probe for the next poll (section 7.3). */
     static void onTimeout(TcpConnection c, long now) {
         Flight f = c.flight;
-        if (f == null || f.scoreboard.isEmpty() || Recovery.waitsForPacer(c, f, now)) {
+        if (f == null || f.scoreboard.isEmpty() || Recovery.restartRtoIfPaced(c, f, now)) {
             return;
         }
         c.set(Tcb.TAIL_PROBE_DUE);
@@ -59,7 +59,7 @@ final class TailLossProbe {
 
     /** Records a probe sent in recovery, which retransmits the first missing segment. */
     static void onRecoveryProbe(TcpConnection c, RecoveryState r) {
-        r.probed = true;
+        r.probeOutstanding = true;
         c.engine.counters.tailLossProbes++;
     }
 
@@ -78,7 +78,7 @@ final class TailLossProbe {
         if (!c.is(Tcb.TLP_OUTSTANDING) || Sequence.before(ack, c.tlpEndSeq)) {
             return false;
         }
-        if (!c.is(Tcb.TLP_RETRANSMISSION) || sample.dsack || sample.duplicate && !sample.newlySacked) {
+        if (!c.is(Tcb.TLP_RETRANSMISSION) || sample.dsack || sample.duplicateAck && !sample.newlySacked) {
             // New data was acknowledged, or both the original and the probe were delivered.
             c.clear(Tcb.TLP_OUTSTANDING);
             return false;

@@ -45,7 +45,7 @@ abstract sealed class Tcb permits TcpConnection {
     static final int FIN_RECEIVED = 1 << 16;
     /** A tail loss probe is unacknowledged (RFC 8985 section 7.4). */
     static final int TLP_OUTSTANDING = 1 << 17;
-    static final int REPORTED = 1 << 18;
+    static final int REPORTED_TO_USER = 1 << 18;
     static final int DSACK_PENDING = 1 << 19;
     static final int CWND_LIMITED = 1 << 20;
     static final int REORDERING_SEEN = 1 << 21;
@@ -121,7 +121,7 @@ abstract sealed class Tcb permits TcpConnection {
      * Payload sent with our SYN. It counts as sent only if the SYN-ACK acknowledges it; otherwise it is sent
      * again as new data.
      */
-    char fastOpenBytes;
+    char synDataBytes;
     /** Null until the user closes the connection. */
     Orphans.Entry orphan;
     /** Queue and scoreboard; null while nothing is queued or in flight. */
@@ -233,7 +233,7 @@ abstract sealed class Tcb permits TcpConnection {
 
     // ---- path MTU ----
     /** Largest sequence length of a delivered segment, limited by the MTU in use. */
-    char largestDelivered;
+    char largestDeliveredBytes;
     char mtu;
     char linkMtu;
 

@@ -44,7 +44,7 @@ public final class TcpConfig implements Cloneable {
     public static final TcpConfig DEFAULT = builder().build();
 
     int mtuBytes = 1500;
-    int receiveBufferBytes = 256 * 1024;
+    int initialReceiveBufferBytes = 256 * 1024;
     int maxReceiveBufferBytes;
     int maxOutOfOrderBytes = 1 << 20;
     boolean noDelay = true;
@@ -62,23 +62,23 @@ public final class TcpConfig implements Cloneable {
     long delayedAckNanos = 40_000_000L;
     int synRetries = 6;
     int synAckRetries = 5;
-    int retries = 15;
+    int maxTimeouts = 15;
     int orphanRetries = 8;
-    int pathRetries = 3;
+    int pathSuspectTimeouts = 3;
     long keepAliveIdleNanos = 7_200_000_000_000L;
     long keepAliveIntervalNanos = 75_000_000_000L;
     int keepAliveProbes = 9;
     long userTimeoutNanos;
     long finWait2Nanos = 60_000_000_000L;
     long timeWaitNanos = 60_000_000_000L;
-    int maxTimeWait = 1 << 18;
+    int maxTimeWaitConnections = 1 << 18;
     boolean timeWaitReuse = true;
     boolean ignoreResetsInTimeWait;
     SynCookieMode synCookies = SynCookieMode.ON_OVERFLOW;
     long challengeAckIntervalNanos = 100_000_000L;
     int firstEphemeralPort = 32768;
     int lastEphemeralPort = 60999;
-    long pathMtuAgeNanos = 600_000_000_000L;
+    long pathMtuLifetimeNanos = 600_000_000_000L;
     int minPathMtuBytes = 552;
     int blackHoleTimeouts = 3;
     int maxSlices = Segment.MAX_SLICES;
@@ -91,12 +91,12 @@ public final class TcpConfig implements Cloneable {
 
     /** Returns the initial size of a receive buffer in bytes. */
     public int initialReceiveBufferBytes() {
-        return receiveBufferBytes;
+        return initialReceiveBufferBytes;
     }
 
     /** Returns the size in bytes to which a receive buffer may grow. */
-    int largestReceiveBufferBytes() {
-        return Math.max(receiveBufferBytes, maxReceiveBufferBytes);
+    int effectiveMaxReceiveBufferBytes() {
+        return Math.max(initialReceiveBufferBytes, maxReceiveBufferBytes);
     }
 
     private TcpConfig() {
@@ -140,14 +140,14 @@ public final class TcpConfig implements Cloneable {
         }
 
         /** Sets how many bytes a peer may send ahead of the reader. The receive window is the unused part. */
-        public Builder receiveBufferBytes(int value) {
-            config.receiveBufferBytes = intInRange("receiveBufferBytes", value, 2048, 1 << 30);
+        public Builder initialReceiveBufferBytes(int value) {
+            config.initialReceiveBufferBytes = intInRange("initialReceiveBufferBytes", value, 2048, 1 << 30);
             return this;
         }
 
         /**
          * Sets the size to which receive buffers grow automatically with the bytes read per round trip (as
-         * Linux's tcp_rmem), at most 2^30. Values below {@link #receiveBufferBytes}, such as the default 0,
+         * Linux's tcp_rmem), at most 2^30. Values below {@link #initialReceiveBufferBytes}, such as the default 0,
          * disable the growth.
          */
         public Builder maxReceiveBufferBytes(int value) {
@@ -272,8 +272,8 @@ public final class TcpConfig implements Cloneable {
          * Sets the number of consecutive timeouts without progress after which a connection fails (R2, RFC 9293
          * section 3.8.3).
          */
-        public Builder retries(int value) {
-            config.retries = intInRange("retries", value, 1, 60);
+        public Builder maxTimeouts(int value) {
+            config.maxTimeouts = intInRange("maxTimeouts", value, 1, 60);
             return this;
         }
 
@@ -282,8 +282,8 @@ public final class TcpConfig implements Cloneable {
          * of RFC 9293 section 3.8.3, Linux's tcp_retries1), 1 to 60. Default 3, the minimum that the RFC
          * recommends.
          */
-        public Builder pathRetries(int value) {
-            config.pathRetries = intInRange("pathRetries", value, 1, 60);
+        public Builder pathSuspectTimeouts(int value) {
+            config.pathSuspectTimeouts = intInRange("pathSuspectTimeouts", value, 1, 60);
             return this;
         }
 
@@ -339,8 +339,8 @@ public final class TcpConfig implements Cloneable {
         }
 
         /** Sets the maximum number of connections in TIME-WAIT. Beyond it, the oldest is removed and counted. */
-        public Builder maxTimeWait(int value) {
-            config.maxTimeWait = intInRange("maxTimeWait", value, 1, 1 << 26);
+        public Builder maxTimeWaitConnections(int value) {
+            config.maxTimeWaitConnections = intInRange("maxTimeWaitConnections", value, 1, 1 << 26);
             return this;
         }
 
@@ -393,8 +393,8 @@ public final class TcpConfig implements Cloneable {
         }
 
         /** Sets how long a reduced path MTU is used before a larger one is tried (RFC 1191 section 6.3). */
-        public Builder pathMtuAgeNanos(long value) {
-            config.pathMtuAgeNanos = longInRange("pathMtuAgeNanos", value, 1_000_000_000L, 1L << 60);
+        public Builder pathMtuLifetimeNanos(long value) {
+            config.pathMtuLifetimeNanos = longInRange("pathMtuLifetimeNanos", value, 1_000_000_000L, 1L << 60);
             return this;
         }
 

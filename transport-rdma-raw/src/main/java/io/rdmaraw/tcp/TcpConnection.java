@@ -136,7 +136,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             throw new IllegalArgumentException(bytes + " bytes cannot have been read: " + unreadBytes
                     + " are unread; pass the lengths that data() reported, each once");
         }
-        engine.receiveMemory.read(this, bytes);
+        engine.receiveMemory.subtractRead(this, bytes);
         if (ReceiveWindow.needsUpdate(this)) {
             set(ACK_NOW);
             engine.markReady(this);
@@ -147,7 +147,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * Reports that the user has merged the last delivered piece into the one before. The number of unread pieces
      * is limited; a merged piece no longer counts. May be called within {@link TcpEvents#data}.
      */
-    public void unreadPieceMerged() {
+    public void reportPieceMerged() {
         if (state != CLOSED && state != TIME_WAIT) {
             engine.receiveMemory.onPiecesMerged(this);
         }
@@ -190,7 +190,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * Sets TCP_MAXSEG: the maximum payload of a segment in both directions, 88 to 32,767 bytes including options,
      * as on Linux. It is announced to the peer in the SYN, so it has no effect after the SYN was sent.
      */
-    public void maxSegment(int bytes) {
+    public void maxSegmentBytes(int bytes) {
         checkMaxSegment(bytes);
         if (sndNxt == iss) {
             requireExtras().maxSegmentBytes = (char) bytes;
@@ -230,7 +230,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * Sets TCP_NOTSENT_LOWAT: the number of unsent bytes up to which {@link #notSentRoom} is positive; 0 for no
      * limit.
      */
-    public void notSentLowWater(int bytes) {
+    public void notSentLowWaterBytes(int bytes) {
         if (bytes < 0) {
             throw new IllegalArgumentException("TCP_NOTSENT_LOWAT is " + bytes + " bytes; it must not be negative");
         }
@@ -241,7 +241,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /**
-     * Returns how many bytes may be queued before the limit of {@link #notSentLowWater} is reached;
+     * Returns how many bytes may be queued before the limit of {@link #notSentLowWaterBytes} is reached;
      * {@link Integer#MAX_VALUE} without a limit. If there is no room, {@link TcpEvents#notSentLow} is called when
      * fewer than half of the limit are unsent.
      */
@@ -307,13 +307,13 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * @return whether the cookie is known, so that queued data is sent with the SYN
      * @throws IllegalStateException if the SYN was already sent
      */
-    public boolean fastOpen() {
+    public boolean enableFastOpen() {
         if (state != SYN_SENT || sndNxt != iss) {
             throw new IllegalStateException("The connection is " + state
-                    + "; call fastOpen() between connect() and the next poll of the engine");
+                    + "; call enableFastOpen() between connect() and the next poll of the engine");
         }
         set(FAST_OPEN);
-        return engine.fastOpen.hasCookie(this);
+        return engine.fastOpen.hasUsableCookie(this);
     }
 
     /** Sets SO_KEEPALIVE. The times of the configuration apply unless others are set for this connection. */
@@ -445,7 +445,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      *
      * @throws IllegalArgumentException if it is not in 2048 to 2^30
      */
-    public void receiveBuffer(int bytes) {
+    public void receiveBufferBytes(int bytes) {
         receiveBufferBytes = checkReceiveBuffer(bytes);
         maxReceiveBufferBytes = bytes;
         if (ReceiveWindow.needsUpdate(this)) {
@@ -552,22 +552,22 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     }
 
     /** Returns SND.UNA. */
-    public int sendUnacknowledged() {
+    public int sndUna() {
         return sndUna;
     }
 
     /** Returns SND.NXT. */
-    public int sendNext() {
+    public int sndNxt() {
         return sndNxt;
     }
 
     /** Returns RCV.NXT. */
-    public int receiveNext() {
+    public int rcvNxt() {
         return rcvNxt;
     }
 
     /** Returns the right edge of the advertised window: RCV.NXT + RCV.WND. */
-    public int receiveEdge() {
+    public int rcvAdv() {
         return rcvAdv;
     }
 

@@ -74,11 +74,11 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
         long timerNanos, long bytesSent, long retransmittedBytes, long deliveredBytes, long deliveredMarkedBytes,
         int duplicatesReported, int reorderings, long busyNanos, long windowLimitedNanos, long sendBufferLimitedNanos,
         long receiveRttNanos, int receivedDscp, long pacingRate, long deliveryRate, boolean applicationLimited) {
-    private static final ConnectionExtras NOTHING = new ConnectionExtras();
+    private static final ConnectionExtras NO_EXTRAS = new ConnectionExtras();
 
     static TcpConnectionInfo of(TcpConnection c) {
         Flight f = c.flight;
-        ConnectionExtras extras = c.extras == null ? NOTHING : c.extras;
+        ConnectionExtras extras = c.extras == null ? NO_EXTRAS : c.extras;
         int sackedBytes = f == null ? 0 : f.scoreboard.sackedBytes();
         int unacknowledgedBytes = c.sndNxt - c.sndUna;
         long now = c.engine.now();
@@ -91,7 +91,7 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
                 f == null ? 0 : f.scoreboard.lostBytes(), sackedBytes,
                 c.unsentBytes(),
                 c.unreadBytes, c.outOfOrderBytes(), c.bytesAcked, c.bytesIn, c.segmentsIn, c.segmentsOut,
-                c.retransmittedSegments, now - c.lastSendNanos, now - c.lastReceiveNanos, ConnectionTimers.name(c),
+                c.retransmittedSegments, now - c.lastSendNanos, now - c.lastReceiveNanos, ConnectionTimers.timerName(c),
                 Math.max(0, ConnectionTimers.reportedDeadline(c) - now),
                 c.bytesAcked + unacknowledgedBytes + extras.retransmittedBytes, extras.retransmittedBytes,
                 c.bytesAcked + sackedBytes, extras.deliveredMarkedBytes, extras.duplicatesReported,

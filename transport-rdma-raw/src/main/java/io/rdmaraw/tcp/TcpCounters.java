@@ -44,13 +44,13 @@ public final class TcpCounters {
     public long outOfOrderCopies;
     public long challengeAcks;
     /** RST, SYN and ACK segments rejected by the checks of RFC 5961. */
-    public long blindAttackSegments;
+    public long rejectedSegments;
     public long resetsIn;
     public long resetsOut;
     /** Connections delivered to the user on their SYN (RFC 7413). */
-    public long fastOpens;
+    public long passiveFastOpens;
     /** Active opens with data in the SYN that the peer has accepted. */
-    public long fastOpensTaken;
+    public long activeFastOpens;
     /** Fast Open cookies that were invalid or expired. */
     public long fastOpenCookiesRejected;
     public long synCookiesSent;
@@ -76,7 +76,7 @@ public final class TcpCounters {
     public long zeroWindowProbes;
     public long keepAliveProbes;
     /** Connections that ended because the peer did not answer. */
-    public long timeouts;
+    public long timedOutConnections;
     /**
      * Closed connections that were reset because the peer acknowledged no data for too long, even if it answered.
      */
@@ -90,7 +90,7 @@ public final class TcpCounters {
      * ICMP messages that were deferred until a timeout, because larger packets had arrived (RFC 5927 section
      * 7.2).
      */
-    public long pathMtuReductionsDelayed;
+    public long pathMtuReductionsDeferred;
     public long pathMtuBlackHoles;
     /** Suspected black holes refuted by the delivery of a large segment. */
     public long pathMtuFalseAlarms;

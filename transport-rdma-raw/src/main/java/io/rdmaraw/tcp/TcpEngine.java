@@ -29,7 +29,7 @@ import java.util.random.RandomGenerator;
  */
 public final class TcpEngine {
     /** Segments that one connection may send before the next one gets its turn. */
-    private static final int BURST_SEGMENTS = 16;
+    private static final int MAX_BURST_SEGMENTS = 16;
 
     final TcpConfig config;
     final TcpEvents events;
@@ -47,7 +47,7 @@ public final class TcpEngine {
     final ReceiveMemory receiveMemory;
     final int maxSegmentsInFlight;
     final ConnectionStatePools pools = new ConnectionStatePools();
-    final AckSample sample = new AckSample();
+    final AckSample ackSample = new AckSample();
     final RateSample rateSample = new RateSample();
     final LostSegment lostSegment = new LostSegment();
     final PaceQueue paceQueue = new PaceQueue();
@@ -85,7 +85,7 @@ public final class TcpEngine {
         wheel = new TimerWheel(nowNanos);
         receiveMemory = new ReceiveMemory(this);
         orphans = new Orphans(config, counters);
-        timeWait = new TimeWaitTable(config.maxTimeWait, config.timeWaitNanos, counters);
+        timeWait = new TimeWaitTable(config.maxTimeWaitConnections, config.timeWaitNanos, counters);
         activeOpens = new ActiveOpens(this, listeners, timeWait, new PortSelector(hash, config, random));
     }
 
@@ -143,7 +143,7 @@ public final class TcpEngine {
 
     /**
      * Processes a received segment. The caller has verified its checksum and lengths. Several consecutive
-     * segments of a connection may be merged into one; {@link Segment#segmentSize} is then the payload of each
+     * segments of a connection may be merged into one; {@link Segment#segmentSizeBytes} is then the payload of each
      * except the last. The engine does not keep the segment, which may be reused at once.
      */
     public void onSegment(Segment s, long nowNanos) {
@@ -168,7 +168,7 @@ public final class TcpEngine {
                 return;
             }
         }
-        if (events.unmatched(s)) {
+        if (events.handleUnmatched(s)) {
             return;
         }
         TcpListener listener = listeners.find(s.destinationHigh, s.destinationLow, s.destinationPort);
@@ -250,7 +250,7 @@ public final class TcpEngine {
         TcpConnection c;
         while ((c = readyQueue.head()) != null) {
             boolean live = isLive(c);
-            if (live && burstSegments < BURST_SEGMENTS && pollConnection(c, nowNanos, out)) {
+            if (live && burstSegments < MAX_BURST_SEGMENTS && pollConnection(c, nowNanos, out)) {
                 int count = out.segmentCount();
                 burstSegments += count;
                 c.segmentsOut += count;
@@ -262,7 +262,7 @@ public final class TcpEngine {
                 }
                 return true;
             }
-            boolean exhausted = burstSegments < BURST_SEGMENTS;
+            boolean exhausted = burstSegments < MAX_BURST_SEGMENTS;
             burstSegments = 0;
             readyQueue.removeHead();
             if (isLive(c) && exhausted) {
@@ -309,13 +309,13 @@ public final class TcpEngine {
     /** Resets a connection because the user has released bytes before they were sent. The stream would have a hole. */
     public void onDataReleased(TcpConnection c) {
         counters.buffersReleasedEarly++;
-        reset(c);
+        queueReset(c);
         finish(c, CloseReason.WRITTEN_BUFFER_RELEASED, TcpState.CLOSED);
     }
 
     /** Removes a half-open connection if its SYN cannot be answered. The peer will retransmit the SYN. */
     public void onUnanswerable(TcpConnection c) {
-        if (c.state == TcpState.SYN_RECEIVED && c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.REPORTED)) {
+        if (c.state == TcpState.SYN_RECEIVED && c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.REPORTED_TO_USER)) {
             finish(c, CloseReason.ABORTED, TcpState.CLOSED);
         }
     }
@@ -385,7 +385,7 @@ public final class TcpEngine {
         listeners.closeAll();
         for (TcpConnection c : connections.snapshot()) {
             beforeClose.accept(c);
-            if (c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.REPORTED)) {
+            if (c.is(Tcb.PASSIVE_OPEN) && !c.is(Tcb.REPORTED_TO_USER)) {
                 abort(c, CloseReason.ABORTED);
             } else {
                 c.close();
@@ -412,7 +412,7 @@ public final class TcpEngine {
     /** Sends RST and removes the connection at once. */
     void abort(TcpConnection c, CloseReason reason) {
         if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
-            reset(c);
+            queueReset(c);
             finish(c, reason, TcpState.CLOSED);
         }
     }
@@ -431,7 +431,7 @@ public final class TcpEngine {
         wheel.cancel(c);
         paceQueue.remove(c);
         unmarkReady(c);
-        connectThrottle.leaveSynSent(c, nowNanos);
+        connectThrottle.onLeaveSynSent(c, nowNanos);
         receiveMemory.release(c);
         if (c.reassembly != null) {
             receiveMemory.removeReassembly(c.reassembly);
@@ -538,7 +538,7 @@ public final class TcpEngine {
      * Returns a description of each violated invariant of this engine; empty if all hold. For tests and
      * simulations, between two calls. The cost grows with the number of connections.
      */
-    public List<String> brokenInvariants() {
+    public List<String> invariantViolations() {
         List<TcpConnection> queued = new ArrayList<>(connectThrottle.waiting());
         for (TcpConnection c = readyQueue.head(); c != null; c = c.nextReady) {
             queued.add(c);
@@ -569,7 +569,7 @@ public final class TcpEngine {
     }
 
     /** Queues the RST of a connection, if the peer may know the connection in this state. */
-    void reset(TcpConnection c) {
+    void queueReset(TcpConnection c) {
         if (c.state == TcpState.SYN_RECEIVED || c.state.isSynchronized()) {
             replies.addFinalReset(c);
         }
@@ -587,7 +587,7 @@ public final class TcpEngine {
         if (next == TcpState.TIME_WAIT) {
             timeWait.add(c, nowNanos);
         } else {
-            connectThrottle.leaveSynSent(c, nowNanos);
+            connectThrottle.onLeaveSynSent(c, nowNanos);
         }
         c.state = next;
         connections.remove(c);
@@ -608,7 +608,7 @@ public final class TcpEngine {
             c.listener.onHalfOpenEnded(c, reason == CloseReason.RESET_BY_PEER, nowNanos);
             c.listener = null;
         }
-        if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED)) {
+        if (!c.is(Tcb.PASSIVE_OPEN) || c.is(Tcb.REPORTED_TO_USER)) {
             events.closed(c, reason);
         }
     }

@@ -90,7 +90,7 @@ public interface TcpEvents {
     void acked(TcpConnection connection, int bytes);
 
     /**
-     * Reports that fewer than half of the bytes allowed by {@link TcpConnection#notSentLowWater} are unsent, or that
+     * Reports that fewer than half of the bytes allowed by {@link TcpConnection#notSentLowWaterBytes} are unsent, or that
      * the limit was removed, after {@link TcpConnection#notSentRoom} had returned 0.
      */
     default void notSentLow(TcpConnection connection) {
@@ -125,7 +125,7 @@ public interface TcpEvents {
      *
      * @return true if the segment was handled; false to let the engine answer it
      */
-    default boolean unmatched(Segment segment) {
+    default boolean handleUnmatched(Segment segment) {
         return false;
     }
 

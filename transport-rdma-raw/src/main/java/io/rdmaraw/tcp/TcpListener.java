@@ -16,13 +16,13 @@ public final class TcpListener {
     private final Object attachment;
     TcpListener nextInBucket;
     /** Connections in SYN_RECEIVED on this engine. */
-    int halfOpen;
+    int halfOpenCount;
     /** Connections in SYN_RECEIVED that have moved to other engines. */
-    final AtomicInteger halfOpenOtherLoops = new AtomicInteger();
+    final AtomicInteger movedHalfOpenCount = new AtomicInteger();
     /** Half-open connections already delivered to the user, on any engine; at most {@link #maxFastOpens}. */
     final FastOpenSlots fastOpenSlots = new FastOpenSlots();
     int maxFastOpens;
-    /** MSS limit for accepted connections, see {@link #maxSegment}; 0: derived from the MTU. */
+    /** MSS limit for accepted connections, see {@link #maxSegmentBytes}; 0: derived from the MTU. */
     int maxSegmentBytes;
     /** Receive buffer of accepted connections, in bytes; 0: the configured size. */
     int receiveBufferBytes;
@@ -65,8 +65,8 @@ public final class TcpListener {
     }
 
     /** Returns the number of connections in SYN_RECEIVED, at most the backlog. */
-    public int halfOpen() {
-        return halfOpen + halfOpenOtherLoops.get();
+    public int halfOpenCount() {
+        return halfOpenCount + movedHalfOpenCount.get();
     }
 
     /** Returns whether another connection may be accepted on its SYN. */
@@ -76,12 +76,12 @@ public final class TcpListener {
 
     /** Records that a half-open connection moves to another engine or back. It still counts in the backlog. */
     void onHalfOpenMoved(boolean away) {
-        halfOpen += away ? -1 : 1;
-        halfOpenOtherLoops.addAndGet(away ? 1 : -1);
+        halfOpenCount += away ? -1 : 1;
+        movedHalfOpenCount.addAndGet(away ? 1 : -1);
     }
 
     /** Records that a handshake is complete. Called on the thread of the connection's engine. */
-    void handshakeCompleted(TcpConnection c) {
+    void onHandshakeCompleted(TcpConnection c) {
         removeHalfOpen(c);
         if (c.is(Tcb.ACCEPTED_EARLY)) {
             fastOpenSlots.release();
@@ -102,9 +102,9 @@ public final class TcpListener {
 
     private void removeHalfOpen(TcpConnection c) {
         if (c.engine == engine) {
-            halfOpen--;
+            halfOpenCount--;
         } else {
-            halfOpenOtherLoops.decrementAndGet();
+            movedHalfOpenCount.decrementAndGet();
         }
     }
 
@@ -122,7 +122,7 @@ public final class TcpListener {
      * @param maxPending maximum number of connections in this state (section 5.1); 0, the default, disables Fast
      *     Open
      */
-    public void fastOpen(int maxPending) {
+    public void maxFastOpens(int maxPending) {
         if (maxPending < 0) {
             throw new IllegalArgumentException(maxPending + " pending fast opens: it must be 0 or more");
         }
@@ -155,7 +155,7 @@ public final class TcpListener {
      * Sets TCP_MAXSEG: the maximum payload of segments in both directions, announced in the SYN-ACK, 88 to 32,767
      * bytes including options. Default 0: derived from the MTU.
      */
-    public void maxSegment(int bytes) {
+    public void maxSegmentBytes(int bytes) {
         maxSegmentBytes = bytes == 0 ? 0 : TcpConnection.checkMaxSegment(bytes);
     }
 
@@ -164,7 +164,7 @@ public final class TcpListener {
      * scale that fits this size. Connections created from SYN cookies use the configured scale instead. Default 0: the
      * configured size.
      */
-    public void receiveBuffer(int bytes) {
+    public void receiveBufferBytes(int bytes) {
         receiveBufferBytes = bytes == 0 ? 0 : TcpConnection.checkReceiveBuffer(bytes);
     }
 

@@ -34,7 +34,7 @@ final class TimeWaitInput {
             return false;
         }
         if ((s.flags & (TcpFlags.SYN | TcpFlags.FIN | TcpFlags.ACK)) == TcpFlags.SYN
-                && mayReuse(table, record, s, rcvNxt) && engine.hasListener(s)) {
+                && isNewerSyn(table, record, s, rcvNxt) && engine.hasListener(s)) {
             engine.timeWaitIsn = table.sndNxt(record) + ISN_DISTANCE;
             engine.counters.timeWaitReuses++;
             table.remove(record);
@@ -43,8 +43,8 @@ final class TimeWaitInput {
         if (s.sequenceLength() == 0) {
             // Two ends that disagree must not answer each other's ACKs for ever (RFC 5961 section 7).
             if ((s.seq != rcvNxt || old)
-                    && table.mayAnswer(record, now, engine.config.challengeAckIntervalNanos)) {
-                acknowledge(engine, table, record, s, now);
+                    && table.acquireAnswerPermit(record, now, engine.config.challengeAckIntervalNanos)) {
+                sendAck(engine, table, record, s, now);
             }
         } else {
             // Our last ACK was lost, or the segment is an old duplicate. RFC 9293: a repeated FIN restarts the 2
@@ -52,7 +52,7 @@ final class TimeWaitInput {
             if (s.has(TcpFlags.FIN) && !s.has(TcpFlags.SYN) && !old) {
                 table.restart(record, now);
             }
-            acknowledge(engine, table, record, s, now);
+            sendAck(engine, table, record, s, now);
         }
         return false;
     }
@@ -62,7 +62,7 @@ final class TimeWaitInput {
      * rejects old segments: timestamps (RFC 7323 section 5), as explained in RFC 6191.
      */
     static boolean mayReopen(TimeWaitTable table, int record, long now) {
-        return table.hasTimestamps(record) && now - table.sinceNanos(record) >= REOPEN_AFTER_NANOS;
+        return table.hasTimestamps(record) && now - table.startNanos(record) >= REOPEN_AFTER_NANOS;
     }
 
     /**
@@ -82,14 +82,14 @@ final class TimeWaitInput {
     }
 
     /** Returns whether a SYN is provably newer than the old connection (RFC 6191 section 2). */
-    private static boolean mayReuse(TimeWaitTable table, int record, Segment s, int rcvNxt) {
+    private static boolean isNewerSyn(TimeWaitTable table, int record, Segment s, int rcvNxt) {
         if (table.hasTimestamps(record) && s.timestamps && s.tsValue != table.tsRecent(record)) {
             return Sequence.after(s.tsValue, table.tsRecent(record));
         }
         return Sequence.after(s.seq, rcvNxt);
     }
 
-    private static void acknowledge(TcpEngine engine, TimeWaitTable table, int record, Segment s, long now) {
+    private static void sendAck(TcpEngine engine, TimeWaitTable table, int record, Segment s, long now) {
         Segment out = engine.replies.add();
         if (out == null) {
             return;

@@ -31,7 +31,7 @@ final class TimeWaitTable {
     private static final int EXPIRY = 7;
     private static final int MAX_REMOVED_AT_ONCE = 16;
     /** When the table is full, at most 1/64 of it is removed at once. */
-    private static final int REMOVED_SHARE = 64;
+    private static final int REMOVAL_DIVISOR = 64;
     /** Initial age of the last answer in ticks, longer than any interval between answers and far from overflow. */
     private static final int LONG_AGO = 1 << 20;
 
@@ -51,8 +51,8 @@ final class TimeWaitTable {
     private long[] table = new long[2 * INITIAL_CAPACITY];
     /** Positions in the hash table of the records being removed. */
     private final int[] buckets = new int[MAX_REMOVED_AT_ONCE];
-    private int used;
-    private int free = NONE;
+    private int allocatedCount;
+    private int firstFree = NONE;
     private int size;
     private int first = NONE;
     private int last = NONE;
@@ -73,7 +73,7 @@ final class TimeWaitTable {
             return;
         }
         if (size >= maxSize) {
-            int count = Math.clamp(maxSize / REMOVED_SHARE, 1, buckets.length);
+            int count = Math.clamp(maxSize / REMOVAL_DIVISOR, 1, buckets.length);
             counters.timeWaitOverflows += count;
             removeOldest(count);
         }
@@ -120,13 +120,13 @@ final class TimeWaitTable {
     }
 
     private int allocate() {
-        if (free != NONE) {
-            int record = free;
-            free = next[record];
+        if (firstFree != NONE) {
+            int record = firstFree;
+            firstFree = next[record];
             return record;
         }
-        if (used == next.length) {
-            int capacity = used * 2;
+        if (allocatedCount == next.length) {
+            int capacity = allocatedCount * 2;
             slab = Arrays.copyOf(slab, capacity * WORDS);
             hashes = Arrays.copyOf(hashes, capacity);
             next = Arrays.copyOf(next, capacity);
@@ -136,11 +136,11 @@ final class TimeWaitTable {
             table = new long[2 * capacity];
             Arrays.fill(table, FREE);
             // No record is free here, so all are inserted again.
-            for (int record = 0; record < used; record++) {
+            for (int record = 0; record < allocatedCount; record++) {
                 link(record);
             }
         }
-        return used++;
+        return allocatedCount++;
     }
 
     private void setSoMark(int record, int soMark) {
@@ -230,12 +230,12 @@ final class TimeWaitTable {
     }
 
     /** Returns the time at which TIME-WAIT began. */
-    long sinceNanos(int record) {
+    long startNanos(int record) {
         return slab[record * WORDS + EXPIRY] - durationNanos;
     }
 
     /** Returns whether a segment may be answered now, given the minimum interval. If so, records the answer. */
-    boolean mayAnswer(int record, long now, long intervalNanos) {
+    boolean acquireAnswerPermit(int record, long now, long intervalNanos) {
         if (ticks(now) - lastAnswerTicks[record] < ticks(intervalNanos)) {
             return false;
         }
@@ -261,8 +261,8 @@ final class TimeWaitTable {
 
     private void release(int record) {
         dequeue(record);
-        next[record] = free;
-        free = record;
+        next[record] = firstFree;
+        firstFree = record;
         size--;
     }
 

@@ -113,7 +113,7 @@ public final class DatagramEndpoint {
      * <p>The order of the checks matters: a channel that moves is registered with the new loop only after
      * {@code eventLoop()} returns the new loop.
      */
-    public boolean isOnThisLoop() {
+    public boolean isRegisteredAndInEventLoop() {
         return channel.isRegistered() && channel.eventLoop().inEventLoop();
     }
 
@@ -287,8 +287,8 @@ public final class DatagramEndpoint {
         while (room && queue != null && !in.isEmpty()) {
             room = sender.sendBurst(in);
         }
-        if (!in.isEmpty() && queue != null && !kernelSocket.isFull()) {
-            rules.awaitRoom();
+        if (!in.isEmpty() && queue != null && !kernelSocket.isSendBufferFull()) {
+            rules.notifyWhenRoom();
         }
     }
 
@@ -303,8 +303,8 @@ public final class DatagramEndpoint {
     }
 
     /** Reduces the path MTU to a destination, as reported by a router. */
-    void pathTooBig(IpAddress destination, int mtuBytes) {
-        sender.pathTooBig(destination, mtuBytes);
+    void reducePathMtu(IpAddress destination, int mtuBytes) {
+        sender.reducePathMtu(destination, mtuBytes);
     }
 
     /** Connects the endpoint to its queue. Each set of flow rules has its own instance. */
@@ -320,12 +320,12 @@ public final class DatagramEndpoint {
         }
 
         @Override
-        public void queueEvent(QueueEvent event) {
-            owner.queueEvent(event);
+        public void onQueueEvent(QueueEvent event) {
+            owner.onQueueEvent(event);
         }
 
         @Override
-        public void deviceRemoved() {
+        public void onDeviceRemoved() {
             channel.unsafe().close(channel.unsafe().voidPromise());
         }
 
@@ -350,9 +350,9 @@ public final class DatagramEndpoint {
         }
 
         @Override
-        public void sendQueueHasRoom() {
+        public void onSendRoom() {
             rules.onSendRoom();
-            owner.sendQueueHasRoom();
+            owner.onSendRoom();
         }
 
         @Override
@@ -364,27 +364,27 @@ public final class DatagramEndpoint {
     /** Receives datagrams and errors of the kernel socket on the same port. */
     private final class KernelReceiver implements KernelSocket.Receiver {
         @Override
-        public void receiveFromKernel(ByteBuf content, InetSocketAddress from) {
+        public void onKernelDatagram(ByteBuf content, InetSocketAddress from) {
             receiver.receiveFromKernel(content, from);
         }
 
         @Override
-        public void kernelReadComplete() {
+        public void onKernelReadComplete() {
             sink.endBurst();
         }
 
         @Override
-        public void kernelHasRoom() {
-            owner.sendQueueHasRoom();
+        public void onKernelSendRoom() {
+            owner.onSendRoom();
         }
 
         @Override
-        public void kernelError(SocketErrorQueue.Entry error) {
+        public void onKernelError(SocketErrorQueue.Entry error) {
             if (error.kindOrNull() != null) {
                 receiver.reportIcmp(error.kindOrNull(), error.destination(), error.port());
             }
             if (error.errno() == Errno.EMSGSIZE && error.mtuBytes() > 0) {
-                pathTooBig(error.destination(), error.mtuBytes());
+                reducePathMtu(error.destination(), error.mtuBytes());
             }
         }
     }

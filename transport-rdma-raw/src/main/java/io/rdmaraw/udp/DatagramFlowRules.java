@@ -114,7 +114,7 @@ final class DatagramFlowRules {
             deviceQueue.detach(before);
         }
         if (waitingForRoom) {
-            deviceQueue.awaitRoom(after);
+            deviceQueue.notifyWhenRoom(after);
         }
     }
 
@@ -133,18 +133,18 @@ final class DatagramFlowRules {
         try {
             deviceQueue.attach(coarse, network.coarseFlows());
         } catch (VerbsException e) {
-            if (!network.isKernelServed()) {
+            if (!network.hasFallbackReceiver()) {
                 throw e;
             }
             deviceQueue.attach(coarse, List.of());
         }
     }
 
-    /** Requests a call of {@link FrameReceiver#sendQueueHasRoom()}. Has no effect while a request is pending. */
-    void awaitRoom() {
+    /** Requests a call of {@link FrameReceiver#onSendRoom()}. Has no effect while a request is pending. */
+    void notifyWhenRoom() {
         if (!waitingForRoom) {
             waitingForRoom = true;
-            deviceQueue.awaitRoom(frameReceiver);
+            deviceQueue.notifyWhenRoom(frameReceiver);
         }
     }
 

@@ -11,13 +11,13 @@ import java.io.IOException;
  */
 public interface DatagramOwner {
     /** Handles an event of the queue. */
-    void queueEvent(QueueEvent event);
+    void onQueueEvent(QueueEvent event);
 
     /**
      * Resumes sending. Called when there is room again in the send queue of the device or in the kernel socket, after
      * the endpoint has waited for it.
      */
-    void sendQueueHasRoom();
+    void onSendRoom();
 
     /** Returns the exception for a frame that the device rejected with this errno. */
     IOException sendFailure(int errno);

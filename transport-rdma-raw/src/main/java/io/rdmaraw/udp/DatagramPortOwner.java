@@ -50,13 +50,13 @@ final class DatagramPortOwner implements PortOwner {
         }
     }
 
-    private boolean isHere() {
-        return channel.isOpen() && endpoint.isOnThisLoop();
+    private boolean isOpenAndInEventLoop() {
+        return channel.isOpen() && endpoint.isRegisteredAndInEventLoop();
     }
 
     @Override
     public void receiveUnsteered(ByteBuf frame, boolean checksumVerified) {
-        if (!isHere()) {
+        if (!isOpenAndInEventLoop()) {
             forward(() -> receiveUnsteered(frame, checksumVerified), frame::release);
             return;
         }
@@ -74,7 +74,7 @@ final class DatagramPortOwner implements PortOwner {
 
     @Override
     public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
-        if (!isHere()) {
+        if (!isOpenAndInEventLoop()) {
             forward(() -> receiveReassembled(packet, source, destination), packet::release);
         } else if (receiver.receiveReassembled(packet, source, destination)) {
             sink.endBurst();
@@ -82,11 +82,11 @@ final class DatagramPortOwner implements PortOwner {
     }
 
     @Override
-    public void icmpError(IcmpError error) {
-        if (!isHere()) {
-            forward(() -> icmpError(error), () -> { });
+    public void onIcmpError(IcmpError error) {
+        if (!isOpenAndInEventLoop()) {
+            forward(() -> onIcmpError(error), () -> { });
         } else if (error.kind() == IcmpErrorKind.PACKET_TOO_BIG && error.nextHopMtuBytes() > 0) {
-            endpoint.pathTooBig(error.destination(), error.nextHopMtuBytes());
+            endpoint.reducePathMtu(error.destination(), error.nextHopMtuBytes());
         } else {
             receiver.reportIcmp(error.kind(), error.destination(), error.destinationPort());
         }

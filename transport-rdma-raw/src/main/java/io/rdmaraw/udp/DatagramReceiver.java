@@ -9,7 +9,7 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.host.DatagramPath;
 import io.rdmaraw.host.IpContext;
 import io.rdmaraw.memory.FrameBuf;
-import io.rdmaraw.net.IcmpErrors;
+import io.rdmaraw.net.IcmpErrorParser;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PacketReassembly;
 import io.rdmaraw.net.ReassemblyLimits;
@@ -86,7 +86,7 @@ final class DatagramReceiver {
      * <p>The loop is short so that the JIT compiler can inline it; see the inbox of raw frames.
      */
     int receiveRun(ReceiveBurst burst, int from, int end) {
-        if (!sink.acceptsBursts()) {
+        if (!sink.allowsUncheckedReads()) {
             return from;
         }
         ChannelConfig config = channel.config();
@@ -186,7 +186,7 @@ final class DatagramReceiver {
     }
 
     private InetSocketAddress address(long high, long low, int port) {
-        return ipContext.addresses().get(high, low, port, endpoint.network().scopeId());
+        return ipContext.socketAddresses().get(high, low, port, endpoint.network().scopeId());
     }
 
     private InetSocketAddress recipient(long destinationHigh, long destinationLow) {
@@ -197,7 +197,7 @@ final class DatagramReceiver {
     /** Returns the payload without a copy. The indices of a frame with other references are not changed. */
     private static ByteBuf content(ByteBuf frame, int offset, int lengthBytes) {
         if (frame instanceof FrameBuf slot && slot.refCnt() == 1) {
-            return slot.window(offset, lengthBytes);
+            return slot.restrictTo(offset, lengthBytes);
         }
         return frame.slice(frame.readerIndex() + offset, lengthBytes);
     }
@@ -258,8 +258,8 @@ final class DatagramReceiver {
      * Handles an ICMP error. Only an error that quotes a datagram of this channel counts (RFC 1122 section 4.1.3.3).
      */
     private void receiveIcmp(ParsedFrame error) {
-        IcmpErrorKind kind = IcmpErrors.kindOf(error.ipVersion(), IcmpHeader.type(error.transportAddress()),
-                IcmpHeader.code(error.transportAddress()));
+        IcmpErrorKind kind = IcmpErrorParser.kindOf(error.ipVersion(), IcmpHeader.type(error.transportHeaderAddress()),
+                IcmpHeader.code(error.transportHeaderAddress()));
         if (kind != null && connected && quotesLocalPort(error)) {
             reportIcmp(kind, remoteAddress, remotePort);
         } else {

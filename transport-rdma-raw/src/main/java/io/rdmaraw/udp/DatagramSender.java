@@ -37,10 +37,10 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
      * own loop.
      */
     private PathCache paths = new PathCache();
-    private final Throwable[] failures = new Throwable[FrameQueue.BURST_FRAMES + 1];
+    private final Throwable[] failures = new Throwable[FrameQueue.MAX_BURST_FRAMES + 1];
     /** Messages of the burst, as stored in the outbound buffer. */
-    private final Object[] finishedMessages = new Object[FrameQueue.BURST_FRAMES];
-    private final byte[] messageOfFrame = new byte[FrameQueue.BURST_FRAMES];
+    private final Object[] finishedMessages = new Object[FrameQueue.MAX_BURST_FRAMES];
+    private final byte[] messageOfFrame = new byte[FrameQueue.MAX_BURST_FRAMES];
     private DatagramWriter writer;
     private int finished;
     private int frames;
@@ -109,7 +109,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
 
     @Override
     public boolean processMessage(Object msg) {
-        if (finished == FrameQueue.BURST_FRAMES) {
+        if (finished == FrameQueue.MAX_BURST_FRAMES) {
             return false;
         }
         finishedMessages[finished] = msg;
@@ -179,7 +179,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                 // Before sending: the reply may arrive before the next statement.
                 counters.sentToKernel++;
                 Throwable failure = kernelSocket.send(content, index, lengthBytes, path.destination());
-                if (kernelSocket.isFull()) {
+                if (kernelSocket.isSendBufferFull()) {
                     counters.sentToKernel--;
                     return false;
                 }
@@ -187,7 +187,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     failures[finished] = failure;
                 }
             }
-            case UNRESOLVED -> endpoint.ipContext().awaitNeighbor(new PendingDatagram(endpoint, path,
+            case UNRESOLVED -> endpoint.ipContext().sendWhenResolved(new PendingDatagram(endpoint, path,
                     PooledByteBufAllocator.DEFAULT.directBuffer(lengthBytes).writeBytes(content, index, lengthBytes)));
             case PORT_UNREACHABLE -> receiver.reportPortUnreachable(path);
             case SELF -> {
@@ -232,8 +232,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     }
 
     /** Applies the MTU reported by a router. Later datagrams to this destination are fragmented accordingly. */
-    void pathTooBig(IpAddress destination, int mtuBytes) {
-        endpoint.ipContext().pathMtus().learned(destination, mtuBytes, System.nanoTime());
+    void reducePathMtu(IpAddress destination, int mtuBytes) {
+        endpoint.ipContext().pathMtus().recordMtu(destination, mtuBytes, System.nanoTime());
         paths.forget(destination);
     }
 

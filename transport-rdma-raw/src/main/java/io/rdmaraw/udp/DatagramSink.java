@@ -10,7 +10,7 @@ import java.io.IOException;
  */
 public interface DatagramSink {
     /** Returns whether the datagrams of a burst can be fired without a check per datagram (fast path). */
-    boolean acceptsBursts();
+    boolean allowsUncheckedReads();
 
     /** Returns whether a datagram received now is fired immediately. */
     boolean firesImmediately();

@@ -23,7 +23,7 @@ import java.io.IOException;
  * loop's thread only.
  */
 final class DatagramWriter {
-    private static final int MAX_IPV4_PAYLOAD_BYTES = 65535 - Ipv4Header.MINIMUM_LENGTH_BYTES - UdpHeader.LENGTH_BYTES;
+    private static final int MAX_IPV4_PAYLOAD_BYTES = 65535 - Ipv4Header.MIN_LENGTH_BYTES - UdpHeader.LENGTH_BYTES;
     private static final int MAX_IPV6_PAYLOAD_BYTES = 65535 - UdpHeader.LENGTH_BYTES;
     /** The length of each fragment except the last is a multiple of this (RFC 791 section 3.1). */
     private static final int FRAGMENT_UNIT_BYTES = 8;
@@ -61,15 +61,15 @@ final class DatagramWriter {
                     + (path.isIpv4() ? 4 : 6) + ", not " + lengthBytes);
         }
         int fragments = frameCount(path, lengthBytes);
-        if (fragments > FrameQueue.BURST_FRAMES) {
+        if (fragments > FrameQueue.MAX_BURST_FRAMES) {
             throw new IOException("Message too long: " + lengthBytes + " bytes are " + fragments
-                    + " fragments at an MTU of " + mtuBytes + ", and at most " + FrameQueue.BURST_FRAMES + " are sent");
+                    + " fragments at an MTU of " + mtuBytes + ", and at most " + FrameQueue.MAX_BURST_FRAMES + " are sent");
         }
     }
 
     private int ipPayloadBytes(DatagramPath path) {
         return Math.min(mtuBytes, path.mtuBytes())
-                - (path.isIpv4() ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
+                - (path.isIpv4() ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
     }
 
     private int fragmentBytes(DatagramPath path) {
@@ -137,7 +137,7 @@ final class DatagramWriter {
 
     private static int headerBytes(DatagramPath path) {
         return EthernetHeader.LENGTH_BYTES + UdpHeader.LENGTH_BYTES
-                + (path.isIpv4() ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
+                + (path.isIpv4() ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES);
     }
 
     private void writeHeaders(DatagramPath path, long address, int lengthBytes, long contentSum) {
@@ -200,9 +200,9 @@ final class DatagramWriter {
     private int writeIpv4(DatagramPath path, long address, int payloadBytes, int flagsAndOffset, int id) {
         EthernetHeader.write(address, path.targetMac(), path.sourceMac(), EtherType.IPV4);
         Ipv4Header.write(address + EthernetHeader.LENGTH_BYTES, settings.trafficClass(),
-                Ipv4Header.MINIMUM_LENGTH_BYTES + payloadBytes, id, flagsAndOffset, timeToLive(path), IpProtocol.UDP,
+                Ipv4Header.MIN_LENGTH_BYTES + payloadBytes, id, flagsAndOffset, timeToLive(path), IpProtocol.UDP,
                 path.source().ipv4(), path.target().ipv4());
-        return EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES;
+        return EthernetHeader.LENGTH_BYTES + Ipv4Header.MIN_LENGTH_BYTES;
     }
 
     private int writeIpv6(DatagramPath path, long address, int payloadBytes, int nextHeader) {

@@ -41,7 +41,7 @@ record PendingDatagram(DatagramEndpoint endpoint, DatagramPath path, ByteBuf con
 
     /** Sends the datagram on the current loop. Drops it if the channel has moved again or is on no loop. */
     private void sendOnCurrentLoop(long mac) {
-        if (endpoint.isOnThisLoop()) {
+        if (endpoint.isRegisteredAndInEventLoop()) {
             endpoint.sendResolved(path.resolved(mac), content);
         } else {
             discard();

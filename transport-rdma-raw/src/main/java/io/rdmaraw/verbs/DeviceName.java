@@ -30,7 +30,7 @@ public record DeviceName(String text) {
     }
 
     /** Returns the name that the provider uses: {@code xdp:eth0} for {@code soft:xdp:eth0}. */
-    public String inProvider() {
+    public String providerName() {
         return isSoftware() ? text.substring(SOFT_PREFIX.length()) : text;
     }
 

@@ -10,7 +10,7 @@ public final class EthernetHeader {
      * Minimum frame length without the frame check sequence. Senders pad shorter frames (IEEE 802.3 section
      * 4.2.3.3).
      */
-    public static final int MINIMUM_FRAME_BYTES = 60;
+    public static final int MIN_FRAME_BYTES = 60;
     public static final long BROADCAST = 0xffff_ffff_ffffL;
     private static final long GROUP_BIT = 0x0100_0000_0000L;
 

@@ -21,9 +21,9 @@ public final class FlowLabels {
      *
      * @param previousLabel the previous label of the flow, to obtain a different one; 0 if there was none
      */
-    public int of(long sourceHigh, long sourceLow, int sourcePort, long targetHigh, long targetLow, int targetPort,
+    public int of(long sourceHigh, long sourceLow, int sourcePort, long destinationHigh, long destinationLow, int destinationPort,
                   int previousLabel) {
-        long mixed = hash.hash(sourceHigh, sourceLow, targetHigh, targetLow, SipHash.ports(sourcePort, targetPort),
+        long mixed = hash.hash(sourceHigh, sourceLow, destinationHigh, destinationLow, SipHash.ports(sourcePort, destinationPort),
                 DOMAIN | (long) previousLabel << Integer.SIZE);
         return (int) Long.remainderUnsigned(mixed, (1 << BITS) - 1) + 1;
     }

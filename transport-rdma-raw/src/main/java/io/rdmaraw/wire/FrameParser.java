@@ -8,7 +8,7 @@ import io.rdmaraw.ffi.NetworkOrder;
  * proportional to the frame, and does not allocate. Every frame is counted by its verdict. Not thread-safe.
  */
 public final class FrameParser {
-    private static final int MAXIMUM_VLAN_TAGS = 2;
+    private static final int MAX_VLAN_TAGS = 2;
 
     private final ParseCounters counters;
     private final FrameOrigin origin;
@@ -90,7 +90,7 @@ public final class FrameParser {
     /**
      * Parses the packet quoted in an ICMP error: the header of a packet of ours and at least the first eight
      * bytes of its payload. The quote is usually truncated, so checksums cannot be verified. The result contains
-     * the addresses, the protocol, the ports and, at {@link ParsedFrame#transportAddress()}, eight bytes of the
+     * the addresses, the protocol, the ports and, at {@link ParsedFrame#transportHeaderAddress()}, eight bytes of the
      * transport header. The quote may be forged; compare it with the connection (RFC 5927).
      *
      * @param error an accepted ICMP or ICMPv6 message
@@ -152,7 +152,7 @@ public final class FrameParser {
         int typeOffset = 12;
         int etherType = EthernetHeader.etherType(address);
         while (EtherType.isVlan(etherType)) {
-            if (out.vlanTagCount == MAXIMUM_VLAN_TAGS) {
+            if (out.vlanTagCount == MAX_VLAN_TAGS) {
                 return ParseVerdict.VLAN_TOO_DEEP;
             }
             if (typeOffset + 2 + VlanTag.LENGTH_BYTES > lengthBytes) {
@@ -184,10 +184,10 @@ public final class FrameParser {
         if (out.frameLengthBytes - out.networkOffset < ArpPacket.LENGTH_BYTES) {
             return ParseVerdict.ARP_TRUNCATED;
         }
-        if (!ArpPacket.isEthernetIpv4(out.networkAddress())) {
+        if (!ArpPacket.isEthernetIpv4(out.networkHeaderAddress())) {
             return ParseVerdict.ARP_UNSUPPORTED;
         }
-        out.networkLengthBytes = ArpPacket.LENGTH_BYTES;
+        out.packetLengthBytes = ArpPacket.LENGTH_BYTES;
         return ParseVerdict.ARP;
     }
 

@@ -17,7 +17,7 @@ public final class GroAggregator {
     private static final int ACK = 0x10;
     private static final int PSH = 0x08;
     private static final int IP_OFFSET = EthernetHeader.LENGTH_BYTES;
-    private static final int IPV4_TCP_OFFSET = IP_OFFSET + Ipv4Header.MINIMUM_LENGTH_BYTES;
+    private static final int IPV4_TCP_OFFSET = IP_OFFSET + Ipv4Header.MIN_LENGTH_BYTES;
     private static final int IPV6_TCP_OFFSET = IP_OFFSET + Ipv6Header.LENGTH_BYTES;
     private static final int SEQUENCE_OFFSET = 4;
     private static final int FLAGS_OFFSET = 13;

@@ -95,7 +95,7 @@ public final class GroupMessage {
     }
 
     /** Returns the address of the group field of a query, or of a version 1 or 2 report. */
-    public static long groupAddress(long message, boolean ipv4) {
+    public static long groupFieldAddress(long message, boolean ipv4) {
         return message + (ipv4 ? 4 : 8);
     }
 
@@ -110,7 +110,7 @@ public final class GroupMessage {
     }
 
     /** Returns the address of a source field of a query of the latest version. */
-    public static long sourceAddress(long message, boolean ipv4, int index) {
+    public static long sourceFieldAddress(long message, boolean ipv4, int index) {
         return message + (ipv4 ? IGMP_V3_QUERY_BYTES : MLD_V2_QUERY_BYTES) + (long) index * addressBytes(ipv4);
     }
 

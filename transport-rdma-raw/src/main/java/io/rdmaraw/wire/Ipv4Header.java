@@ -5,9 +5,9 @@ import io.rdmaraw.ffi.NetworkOrder;
 /** The IPv4 header (RFC 791). */
 public final class Ipv4Header {
     /** Length without options. */
-    public static final int MINIMUM_LENGTH_BYTES = 20;
+    public static final int MIN_LENGTH_BYTES = 20;
     /** Maximum length including options. */
-    public static final int MAXIMUM_LENGTH_BYTES = 60;
+    public static final int MAX_LENGTH_BYTES = 60;
     /** Don't-fragment bit of the flags-and-offset field. */
     public static final int DONT_FRAGMENT = 0x4000;
     /** More-fragments bit of the flags-and-offset field. */
@@ -65,7 +65,7 @@ public final class Ipv4Header {
         NetworkOrder.putInt(address + 8, timeToLive << 24 | (protocol & 0xff) << 16);
         NetworkOrder.putInt(address + 12, source);
         NetworkOrder.putInt(address + 16, destination);
-        updateChecksum(address, MINIMUM_LENGTH_BYTES);
+        updateChecksum(address, MIN_LENGTH_BYTES);
     }
 
     /** Computes and writes the header checksum over {@code headerLengthBytes}. */

@@ -4,15 +4,15 @@ import io.rdmaraw.ffi.NetworkOrder;
 
 /** The IPv4 step of {@link FrameParser}. It starts at the network offset of the frame. */
 final class Ipv4Parser {
-    private static final int MAXIMUM_DATAGRAM_BYTES = 65535;
+    private static final int MAX_DATAGRAM_BYTES = 65535;
 
     private Ipv4Parser() {
     }
 
     static ParseVerdict parse(ParsedFrame out, boolean checksumsVerified) {
-        long address = out.networkAddress();
+        long address = out.networkHeaderAddress();
         int available = out.frameLengthBytes - out.networkOffset;
-        if (available < Ipv4Header.MINIMUM_LENGTH_BYTES) {
+        if (available < Ipv4Header.MIN_LENGTH_BYTES) {
             return ParseVerdict.IPV4_TRUNCATED;
         }
         // Each word is loaded once as a whole: version to fragment offset, and time to live to source.
@@ -22,7 +22,7 @@ final class Ipv4Parser {
             return ParseVerdict.IPV4_BAD_VERSION;
         }
         int headerBytes = (int) (first >>> 56 & 0xf) << 2;
-        if (headerBytes < Ipv4Header.MINIMUM_LENGTH_BYTES) {
+        if (headerBytes < Ipv4Header.MIN_LENGTH_BYTES) {
             return ParseVerdict.IPV4_BAD_HEADER_LENGTH;
         }
         if (headerBytes > available) {
@@ -40,7 +40,7 @@ final class Ipv4Parser {
             return ParseVerdict.IPV4_BAD_SOURCE;
         }
         fill(out, first, second, headerBytes, totalBytes);
-        if (headerBytes > Ipv4Header.MINIMUM_LENGTH_BYTES) {
+        if (headerBytes > Ipv4Header.MIN_LENGTH_BYTES) {
             ParseVerdict refusal = checkOptions(address, headerBytes);
             if (refusal != null) {
                 return refusal;
@@ -48,13 +48,13 @@ final class Ipv4Parser {
         }
         int fragmentField = (int) first & 0xffff;
         if ((fragmentField & (Ipv4Header.MORE_FRAGMENTS | Ipv4Header.FRAGMENT_OFFSET_MASK)) != 0) {
-            return fragment(out, fragmentField);
+            return parseFragment(out, fragmentField);
         }
         return TransportParser.parse(out, checksumsVerified);
     }
 
     private static boolean isChecksumValid(long address, int headerBytes, long first, long second) {
-        if (headerBytes > Ipv4Header.MINIMUM_LENGTH_BYTES) {
+        if (headerBytes > Ipv4Header.MIN_LENGTH_BYTES) {
             return InternetChecksum.isValid(InternetChecksum.sum(address, headerBytes));
         }
         return InternetChecksum.isValid(InternetChecksum.halves(first) + InternetChecksum.halves(second)
@@ -65,7 +65,7 @@ final class Ipv4Parser {
     static void fill(ParsedFrame out, long first, long second, int headerBytes, int totalBytes) {
         out.ipVersion = 4;
         out.networkHeaderLengthBytes = headerBytes;
-        out.networkLengthBytes = totalBytes;
+        out.packetLengthBytes = totalBytes;
         out.protocol = (int) (second >>> 48) & 0xff;
         out.trafficClass = (int) (first >>> 48) & 0xff;
         out.hopLimit = (int) (second >>> 56);
@@ -77,7 +77,7 @@ final class Ipv4Parser {
 
     /** Returns the verdict if an option makes the packet unusable, otherwise null. */
     private static ParseVerdict checkOptions(long address, int headerBytes) {
-        int offset = Ipv4Header.MINIMUM_LENGTH_BYTES;
+        int offset = Ipv4Header.MIN_LENGTH_BYTES;
         while (offset < headerBytes) {
             int type = NetworkOrder.getU8(address + offset);
             if (type == Ipv4Header.OPTION_END) {
@@ -99,13 +99,13 @@ final class Ipv4Parser {
         return null;
     }
 
-    private static ParseVerdict fragment(ParsedFrame out, int field) {
+    private static ParseVerdict parseFragment(ParsedFrame out, int field) {
         int offsetBytes = (field & Ipv4Header.FRAGMENT_OFFSET_MASK) << 3;
         boolean more = (field & Ipv4Header.MORE_FRAGMENTS) != 0;
         int payloadBytes = out.payloadLengthBytes;
         // RFC 791 section 3.2: the length of all fragments except the last is a multiple of eight bytes.
         boolean badLength = more && (payloadBytes == 0 || (payloadBytes & 7) != 0);
-        boolean tooLong = offsetBytes + payloadBytes + out.networkHeaderLengthBytes > MAXIMUM_DATAGRAM_BYTES;
+        boolean tooLong = offsetBytes + payloadBytes + out.networkHeaderLengthBytes > MAX_DATAGRAM_BYTES;
         // RFC 3128: a fragment at offset 8 would overwrite the flags of a TCP header that a filter has accepted.
         boolean overlapsTcpFlags = out.protocol == IpProtocol.TCP && offsetBytes == 8;
         if (badLength || tooLong || overlapsTcpFlags) {

@@ -48,7 +48,7 @@ public final class Ipv6ParameterProblems {
      */
     private static int optionCode(ParsedFrame packet) {
         int action = NetworkOrder.getU8(packet.payloadAddress() + unknownOptionOffset(packet)) & OPTION_ACTION_MASK;
-        boolean multicast = Ipv6Header.isMulticast(Ipv6Header.destinationHigh(packet.networkAddress()));
+        boolean multicast = Ipv6Header.isMulticast(Ipv6Header.destinationHigh(packet.networkHeaderAddress()));
         return action == OPTION_ACTION_REPORT || action == OPTION_ACTION_REPORT_UNICAST && !multicast ? UNKNOWN_OPTION
                 : NO_ANSWER;
     }
@@ -86,9 +86,9 @@ public final class Ipv6ParameterProblems {
     private static int nextHeaderPointer(ParsedFrame packet, int stoppedAt) {
         int pointer = NEXT_HEADER_POINTER;
         int offset = Ipv6Header.LENGTH_BYTES;
-        int protocol = Ipv6Header.nextHeader(packet.networkAddress());
+        int protocol = Ipv6Header.nextHeader(packet.networkHeaderAddress());
         while (offset < stoppedAt) {
-            long header = packet.networkAddress() + offset;
+            long header = packet.networkHeaderAddress() + offset;
             pointer = offset;
             offset += protocol == IpProtocol.FRAGMENT ? Ipv6Header.FRAGMENT_LENGTH_BYTES
                     : 8 + (NetworkOrder.getU8(header + 1) << 3);

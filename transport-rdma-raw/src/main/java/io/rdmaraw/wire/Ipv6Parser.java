@@ -4,8 +4,8 @@ import io.rdmaraw.ffi.NetworkOrder;
 
 /** The IPv6 step of {@link FrameParser}: the fixed header and the extension headers (RFC 8200). */
 final class Ipv6Parser {
-    private static final int MAXIMUM_EXTENSION_HEADERS = 8;
-    private static final int MAXIMUM_PAYLOAD_BYTES = 65535;
+    private static final int MAX_EXTENSION_HEADERS = 8;
+    private static final int MAX_PAYLOAD_BYTES = 65535;
     private static final int OPTION_PAD1 = 0;
     /**
      * The two high bits of an option's type: the action if the option is not recognized; 0 means "skip" (RFC 8200
@@ -17,7 +17,7 @@ final class Ipv6Parser {
     }
 
     static ParseVerdict parse(ParsedFrame out, boolean checksumsVerified) {
-        long address = out.networkAddress();
+        long address = out.networkHeaderAddress();
         int available = out.frameLengthBytes - out.networkOffset;
         if (available < Ipv6Header.LENGTH_BYTES) {
             return ParseVerdict.IPV6_TRUNCATED;
@@ -34,14 +34,14 @@ final class Ipv6Parser {
             return ParseVerdict.IPV6_BAD_ADDRESS;
         }
         fill(out, address, payloadBytes);
-        ParseVerdict stopped = walkExtensions(out);
-        return stopped != null ? stopped : TransportParser.parse(out, checksumsVerified);
+        ParseVerdict verdict = walkExtensions(out);
+        return verdict != null ? verdict : TransportParser.parse(out, checksumsVerified);
     }
 
     static void fill(ParsedFrame out, long address, int payloadBytes) {
         out.ipVersion = 6;
         out.networkHeaderLengthBytes = Ipv6Header.LENGTH_BYTES;
-        out.networkLengthBytes = Ipv6Header.LENGTH_BYTES + payloadBytes;
+        out.packetLengthBytes = Ipv6Header.LENGTH_BYTES + payloadBytes;
         out.protocol = Ipv6Header.nextHeader(address);
         out.trafficClass = Ipv6Header.trafficClass(address);
         out.hopLimit = Ipv6Header.hopLimit(address);
@@ -56,7 +56,7 @@ final class Ipv6Parser {
      */
     static ParseVerdict walkExtensions(ParsedFrame out) {
         for (int count = 0; isExtension(out.protocol); count++) {
-            if (count == MAXIMUM_EXTENSION_HEADERS) {
+            if (count == MAX_EXTENSION_HEADERS) {
                 return ParseVerdict.IPV6_TOO_MANY_EXTENSIONS;
             }
             if (out.payloadLengthBytes < 8) {
@@ -68,9 +68,9 @@ final class Ipv6Parser {
             if (headerBytes > out.payloadLengthBytes) {
                 return ParseVerdict.IPV6_BAD_EXTENSION;
             }
-            ParseVerdict stopped = checkExtension(out, header, headerBytes, count);
-            if (stopped != null) {
-                return stopped;
+            ParseVerdict verdict = checkExtension(out, header, headerBytes, count);
+            if (verdict != null) {
+                return verdict;
             }
             skip(out, header, headerBytes);
             if (fragment && (out.moreFragments || out.fragmentOffsetBytes != 0)) {
@@ -123,7 +123,7 @@ final class Ipv6Parser {
         // RFC 8200 section 4.5: the length of all fragments except the last is a multiple of eight bytes, and the
         // reassembled packet has at most 64 KiB.
         boolean badLength = out.moreFragments && (payloadBytes == 0 || (payloadBytes & 7) != 0);
-        boolean tooLong = out.fragmentOffsetBytes + payloadBytes > MAXIMUM_PAYLOAD_BYTES;
+        boolean tooLong = out.fragmentOffsetBytes + payloadBytes > MAX_PAYLOAD_BYTES;
         return badLength || tooLong ? ParseVerdict.IPV6_BAD_FRAGMENT : ParseVerdict.FRAGMENT;
     }
 

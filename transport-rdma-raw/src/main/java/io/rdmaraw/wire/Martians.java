@@ -61,7 +61,7 @@ final class Martians {
             return true;
         }
         return origin == FrameOrigin.LINK && (isLoopback(sourceHigh, sourceLow)
-                || isLoopback(destinationHigh, destinationLow) || isWithinInterface(destinationHigh));
+                || isLoopback(destinationHigh, destinationLow) || isInterfaceLocalGroup(destinationHigh));
     }
 
     /**
@@ -77,7 +77,7 @@ final class Martians {
     }
 
     /** Returns whether an address is a group of the reserved scope 0 or of interface-local scope. */
-    private static boolean isWithinInterface(long high) {
+    private static boolean isInterfaceLocalGroup(long high) {
         return Ipv6Header.isMulticast(high) && (high >>> 48 & 0xf) <= 1;
     }
 }

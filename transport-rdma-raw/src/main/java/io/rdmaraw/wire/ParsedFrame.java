@@ -18,7 +18,7 @@ public final class ParsedFrame {
     int innerTci;
     int networkOffset;
     int networkHeaderLengthBytes;
-    int networkLengthBytes;
+    int packetLengthBytes;
     int ipVersion;
     int protocol;
     int trafficClass;
@@ -43,7 +43,7 @@ public final class ParsedFrame {
         innerTci = 0;
         networkOffset = 0;
         networkHeaderLengthBytes = 0;
-        networkLengthBytes = 0;
+        packetLengthBytes = 0;
         ipVersion = 0;
         protocol = 0;
         trafficClass = 0;
@@ -66,13 +66,13 @@ public final class ParsedFrame {
     }
 
     /** Returns the absolute address of the network header. */
-    public long networkAddress() {
+    public long networkHeaderAddress() {
         return frameAddress + networkOffset;
     }
 
     /** Returns the length of the IP packet: headers and payload, without padding of the frame. */
-    public int networkLengthBytes() {
-        return networkLengthBytes;
+    public int packetLengthBytes() {
+        return packetLengthBytes;
     }
 
     /** Returns 4 or 6, or 0 if the frame is not IP. */
@@ -101,7 +101,7 @@ public final class ParsedFrame {
     }
 
     /** Returns whether more fragments follow. */
-    public boolean isMoreFragments() {
+    public boolean hasMoreFragments() {
         return moreFragments;
     }
 
@@ -117,34 +117,34 @@ public final class ParsedFrame {
 
     /** Returns the IPv4 source address. Only valid if {@link #ipVersion()} is 4. */
     public int sourceIpv4() {
-        return Ipv4Header.source(networkAddress());
+        return Ipv4Header.source(networkHeaderAddress());
     }
 
     /** Returns the IPv4 destination address. Only valid if {@link #ipVersion()} is 4. */
     public int destinationIpv4() {
-        return Ipv4Header.destination(networkAddress());
+        return Ipv4Header.destination(networkHeaderAddress());
     }
 
     /**
      * Returns the upper half of the source address. IPv4 addresses are in mapped form (RFC 4291 section 2.5.5.2).
      */
     public long sourceHigh() {
-        return ipVersion == 4 ? 0 : Ipv6Header.sourceHigh(networkAddress());
+        return ipVersion == 4 ? 0 : Ipv6Header.sourceHigh(networkHeaderAddress());
     }
 
     /** Returns the lower half of the source address; see {@link #sourceHigh()}. */
     public long sourceLow() {
-        return ipVersion == 4 ? mapped(sourceIpv4()) : Ipv6Header.sourceLow(networkAddress());
+        return ipVersion == 4 ? mapped(sourceIpv4()) : Ipv6Header.sourceLow(networkHeaderAddress());
     }
 
     /** Returns the upper half of the destination address; see {@link #sourceHigh()}. */
     public long destinationHigh() {
-        return ipVersion == 4 ? 0 : Ipv6Header.destinationHigh(networkAddress());
+        return ipVersion == 4 ? 0 : Ipv6Header.destinationHigh(networkHeaderAddress());
     }
 
     /** Returns the lower half of the destination address; see {@link #sourceHigh()}. */
     public long destinationLow() {
-        return ipVersion == 4 ? mapped(destinationIpv4()) : Ipv6Header.destinationLow(networkAddress());
+        return ipVersion == 4 ? mapped(destinationIpv4()) : Ipv6Header.destinationLow(networkHeaderAddress());
     }
 
     private static long mapped(int ipv4) {
@@ -157,7 +157,7 @@ public final class ParsedFrame {
     }
 
     /** Returns the absolute address of the transport header. */
-    public long transportAddress() {
+    public long transportHeaderAddress() {
         return frameAddress + transportOffset;
     }
 

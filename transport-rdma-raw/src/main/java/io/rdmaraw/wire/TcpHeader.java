@@ -5,7 +5,7 @@ import io.rdmaraw.ffi.NetworkOrder;
 /** The TCP header without its options (RFC 9293 section 3.1). */
 public final class TcpHeader {
     /** Length without options. */
-    public static final int MINIMUM_LENGTH_BYTES = 20;
+    public static final int MIN_LENGTH_BYTES = 20;
 
     private TcpHeader() {
     }

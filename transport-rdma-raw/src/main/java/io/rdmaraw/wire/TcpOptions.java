@@ -26,14 +26,14 @@ public final class TcpOptions {
     /** Kind: Fast Open cookie (RFC 7413 section 4.1.1). */
     public static final int KIND_FAST_OPEN = 34;
     /** Maximum number of SACK blocks that fit into 40 bytes of options. */
-    public static final int MAXIMUM_SACK_BLOCKS = 4;
+    public static final int MAX_SACK_BLOCKS = 4;
     /**
      * Value of {@link #maximumSegmentSize()}, {@link #windowScale()} and {@link #fastOpenCookieLengthBytes()} if
      * the option is absent.
      */
     public static final int ABSENT = -1;
     /** Larger shift counts are reduced to this one (RFC 7323 section 2.3). */
-    private static final int MAXIMUM_WINDOW_SCALE = 14;
+    private static final int MAX_WINDOW_SCALE = 14;
     /**
      * NOP, NOP, timestamps, length 10: nearly all segments of established connections start their options with
      * this word.
@@ -49,7 +49,7 @@ public final class TcpOptions {
     private int fastOpenOffset;
     private int fastOpenLengthBytes;
     private int sackBlockCount;
-    private final int[] sackEdges = new int[2 * MAXIMUM_SACK_BLOCKS];
+    private final int[] sackEdges = new int[2 * MAX_SACK_BLOCKS];
 
     /** Creates an object without options. */
     public TcpOptions() {
@@ -71,8 +71,8 @@ public final class TcpOptions {
 
     /** Parses the options of a TCP segment. */
     public boolean parse(ParsedFrame frame) {
-        return parse(frame.transportAddress() + TcpHeader.MINIMUM_LENGTH_BYTES,
-                frame.transportHeaderLengthBytes() - TcpHeader.MINIMUM_LENGTH_BYTES);
+        return parse(frame.transportHeaderAddress() + TcpHeader.MIN_LENGTH_BYTES,
+                frame.transportHeaderLengthBytes() - TcpHeader.MIN_LENGTH_BYTES);
     }
 
     /**
@@ -117,7 +117,7 @@ public final class TcpOptions {
             }
             case KIND_WINDOW_SCALE -> {
                 if (optionBytes == 3) {
-                    windowScale = Math.min(NetworkOrder.getU8(option + 2), MAXIMUM_WINDOW_SCALE);
+                    windowScale = Math.min(NetworkOrder.getU8(option + 2), MAX_WINDOW_SCALE);
                 }
             }
             case KIND_SACK_PERMITTED -> sackPermitted |= optionBytes == 2;
@@ -147,7 +147,7 @@ public final class TcpOptions {
         if (optionBytes < 10 || (optionBytes - 2 & 7) != 0) {
             return;
         }
-        sackBlockCount = Math.min(optionBytes - 2 >> 3, MAXIMUM_SACK_BLOCKS);
+        sackBlockCount = Math.min(optionBytes - 2 >> 3, MAX_SACK_BLOCKS);
         for (int i = 0; i < 2 * sackBlockCount; i++) {
             sackEdges[i] = NetworkOrder.getInt(option + 2 + 4L * i);
         }
@@ -189,12 +189,12 @@ public final class TcpOptions {
     }
 
     /** Returns the first sequence number of a block. */
-    public int sackLeft(int block) {
+    public int sackStart(int block) {
         return sackEdges[2 * block];
     }
 
     /** Returns the sequence number after the last one of a block. */
-    public int sackRight(int block) {
+    public int sackEnd(int block) {
         return sackEdges[2 * block + 1];
     }
 

@@ -21,12 +21,12 @@ final class TransportParser {
 
     private static ParseVerdict tcp(ParsedFrame out, boolean verified) {
         int available = out.payloadLengthBytes;
-        if (available < TcpHeader.MINIMUM_LENGTH_BYTES) {
+        if (available < TcpHeader.MIN_LENGTH_BYTES) {
             return ParseVerdict.TCP_TRUNCATED;
         }
         long address = out.payloadAddress();
         int headerBytes = TcpHeader.headerLengthBytes(address);
-        if (headerBytes < TcpHeader.MINIMUM_LENGTH_BYTES || headerBytes > available) {
+        if (headerBytes < TcpHeader.MIN_LENGTH_BYTES || headerBytes > available) {
             return ParseVerdict.TCP_BAD_DATA_OFFSET;
         }
         if (!verified && !isChecksumValid(out, available)) {
@@ -97,13 +97,13 @@ final class TransportParser {
 
     private static boolean isChecksumValid(ParsedFrame out, int lengthBytes) {
         long pseudo = out.ipVersion == 4
-                ? InternetChecksum.pseudoHeaderIpv4(out.networkAddress(), out.protocol, lengthBytes)
-                : InternetChecksum.pseudoHeaderIpv6(out.networkAddress(), out.protocol, lengthBytes);
+                ? InternetChecksum.pseudoHeaderIpv4(out.networkHeaderAddress(), out.protocol, lengthBytes)
+                : InternetChecksum.pseudoHeaderIpv6(out.networkHeaderAddress(), out.protocol, lengthBytes);
         return InternetChecksum.isValid(InternetChecksum.sum(out.payloadAddress(), lengthBytes, pseudo));
     }
 
     private static boolean isUnicast(ParsedFrame out) {
-        long network = out.networkAddress();
+        long network = out.networkHeaderAddress();
         if (out.ipVersion == 4) {
             int destination = Ipv4Header.destination(network);
             return Ipv4Header.source(network) != 0 && destination != -1 && !Ipv4Header.isMulticast(destination);

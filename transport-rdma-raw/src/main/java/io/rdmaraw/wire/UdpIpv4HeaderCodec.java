@@ -10,11 +10,11 @@ import io.rdmaraw.ffi.NetworkOrder;
  */
 public final class UdpIpv4HeaderCodec {
     /** Total length of the three headers. */
-    public static final int LENGTH_BYTES = EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES
+    public static final int LENGTH_BYTES = EthernetHeader.LENGTH_BYTES + Ipv4Header.MIN_LENGTH_BYTES
             + UdpHeader.LENGTH_BYTES;
     /** Number of bytes that are read even if a frame is shorter. They must be mapped. */
     public static final int READ_BYTES = 48;
-    private static final int IP_LENGTH_BYTES = Ipv4Header.MINIMUM_LENGTH_BYTES;
+    private static final int IP_LENGTH_BYTES = Ipv4Header.MIN_LENGTH_BYTES;
     private static final long GROUP_SOURCE = 1 << 8;
     /** EtherType, version and header length: the last four bytes of the second word, except the type of service. */
     private static final long TYPE_AND_VERSION_MASK = 0xffff_ff00L;
@@ -97,24 +97,24 @@ public final class UdpIpv4HeaderCodec {
      * @param payloadBytes   length of the datagram
      * @param flagsAndOffset flags of IPv4: {@link Ipv4Header#DONT_FRAGMENT} or 0
      */
-    public void write(long address, long targetMac, long sourceMac, int typeOfService, int payloadBytes,
-                      int identification, int flagsAndOffset, int timeToLive, int sourceAddress, int targetAddress,
-                      int sourcePort, int targetPort) {
+    public void write(long address, long destinationMac, long sourceMac, int typeOfService, int payloadBytes,
+                      int identification, int flagsAndOffset, int timeToLive, int sourceAddress, int destinationAddress,
+                      int sourcePort, int destinationPort) {
         int udpBytes = UdpHeader.LENGTH_BYTES + payloadBytes;
         int totalBytes = IP_LENGTH_BYTES + udpBytes;
         int versionToService = 0x4500 | typeOfService & 0xff;
         int timeAndProtocol = (timeToLive & 0xff) << 8 | IpProtocol.UDP;
         int sum = versionToService + totalBytes + (identification & 0xffff) + flagsAndOffset + timeAndProtocol
-                + (sourceAddress >>> 16) + (sourceAddress & 0xffff) + (targetAddress >>> 16) + (targetAddress & 0xffff);
+                + (sourceAddress >>> 16) + (sourceAddress & 0xffff) + (destinationAddress >>> 16) + (destinationAddress & 0xffff);
         sum = (sum & 0xffff) + (sum >>> 16);
         int checksum = ~(sum + (sum >>> 16)) & 0xffff;
-        words[0] = NetworkOrder.swap64(targetMac << 16 | sourceMac >>> 32);
+        words[0] = NetworkOrder.swap64(destinationMac << 16 | sourceMac >>> 32);
         words[1] = NetworkOrder.swap64(sourceMac << 32 | EtherType.IPV4 << 16 | versionToService);
         words[2] = NetworkOrder.swap64((long) totalBytes << 48 | (identification & 0xffffL) << 32
                 | (long) flagsAndOffset << 16 | timeAndProtocol);
         words[3] = NetworkOrder.swap64((long) checksum << 48 | (sourceAddress & 0xffff_ffffL) << 16
-                | targetAddress >>> 16);
-        words[4] = NetworkOrder.swap64((long) targetAddress << 48 | (long) sourcePort << 32 | (long) targetPort << 16
+                | destinationAddress >>> 16);
+        words[4] = NetworkOrder.swap64((long) destinationAddress << 48 | (long) sourcePort << 32 | (long) destinationPort << 16
                 | udpBytes);
         NativeMemory.putLongs(address, words, WRITTEN_WORDS);
         NativeMemory.putShort(address + WRITTEN_WORDS * Long.BYTES, (short) 0);

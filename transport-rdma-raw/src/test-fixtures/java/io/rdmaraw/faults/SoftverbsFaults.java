@@ -50,7 +50,7 @@ public final class SoftverbsFaults {
         try (Arena arena = Arena.ofConfined()) {
             long memory = arena.allocate(SoftverbsQueueCounters.SIZE_BYTES, Long.BYTES).address();
             VerbsException.check("softverbs_query_qp_counters", NativeCall.status(extra("softverbs_query_qp_counters"),
-                    queuePair.openAddress(), sent ? memory : 0, sent ? 0 : memory), "");
+                    queuePair.nativeAddress(), sent ? memory : 0, sent ? 0 : memory), "");
             return SoftverbsQueueCounters.read(memory);
         }
     }
@@ -59,37 +59,37 @@ public final class SoftverbsFaults {
     public SoftverbsQueueCounters received(WorkQueue workQueue) {
         try (Arena arena = Arena.ofConfined()) {
             long memory = arena.allocate(SoftverbsQueueCounters.SIZE_BYTES, Long.BYTES).address();
-            call("softverbs_query_wq_counters", workQueue.openAddress(), memory);
+            call("softverbs_query_wq_counters", workQueue.nativeAddress(), memory);
             return SoftverbsQueueCounters.read(memory);
         }
     }
 
     /** Sets the MTU in bytes, 68 to 9000. */
     public void setMtu(int mtuBytes) {
-        call("softverbs_set_mtu", context.openAddress(), mtuBytes);
+        call("softverbs_set_mtu", context.nativeAddress(), mtuBytes);
     }
 
     /** Sets the state of the port. */
     public void setPortUp(boolean up) {
-        call("softverbs_set_port_up", context.openAddress(), up ? 1 : 0);
+        call("softverbs_set_port_up", context.nativeAddress(), up ? 1 : 0);
     }
 
     /** Fails the device: all queues enter the error state and calls fail with EIO. */
     public void failDevice() {
         VerbsException.check("softverbs_fail_device",
-                NativeCall.status(extra("softverbs_fail_device"), context.openAddress()), device);
+                NativeCall.status(extra("softverbs_fail_device"), context.nativeAddress()), device);
     }
 
     /** Repairs a device after {@link #failDevice}. */
     public void repairDevice() {
         VerbsException.check("softverbs_repair_device",
-                NativeCall.status(extra("softverbs_repair_device"), context.openAddress()), device);
+                NativeCall.status(extra("softverbs_repair_device"), context.nativeAddress()), device);
     }
 
     /** Completes the next send or receive of a queue pair with an error status and moves the queue pair to ERR. */
     public void failNextCompletion(QueuePair queuePair, boolean receive, int wcStatus) {
         VerbsException.check("softverbs_fail_next_completion",
-                NativeCall.status(extra("softverbs_fail_next_completion"), queuePair.openAddress(), receive ? 1 : 0,
+                NativeCall.status(extra("softverbs_fail_next_completion"), queuePair.nativeAddress(), receive ? 1 : 0,
                         wcStatus), device);
     }
 
@@ -98,13 +98,13 @@ public final class SoftverbsFaults {
      * frames.
      */
     public void failNextWhole(int wcStatus) {
-        callByName("softverbs_fail_next_whole", wcStatus);
+        callByName("softverbs_fail_next_gso_frame", wcStatus);
     }
 
     /** Overruns a completion queue. It works again after a queue pair or work queue that completes to it was reset. */
     public void overrun(CompletionQueue completionQueue) {
         VerbsException.check("softverbs_overrun_cq",
-                NativeCall.status(extra("softverbs_overrun_cq"), completionQueue.openAddress()), device);
+                NativeCall.status(extra("softverbs_overrun_cq"), completionQueue.nativeAddress()), device);
     }
 
     /** Limits the bytes that can be registered; -1 for no limit. */

@@ -67,7 +67,7 @@ class BossGroupTest {
 
     /** Configures a userspace host, for which the device needs flow rules. */
     private static RdmaRawIoHandlerConfig host(String device, String mac, String address) {
-        return StreamFixture.config(device).detectDuplicateAddresses(false).ownAddress(mac, address + "/24", null)
+        return StreamFixture.config(device).detectDuplicateAddresses(false).userspaceAddress(mac, address + "/24", null)
                 .build();
     }
 
@@ -79,7 +79,7 @@ class BossGroupTest {
 
     private void noteRulesOfHost(EventLoop loop) {
         TcpStack stack = stack(loop);
-        rulesOfHost.put(loop, on(loop, () -> stack.deviceQueue().statistics().rules));
+        rulesOfHost.put(loop, on(loop, () -> stack.deviceQueue().statistics().ruleCount));
     }
 
     private InetSocketAddress listen(EventLoopGroup workers, Consumer<ServerBootstrap> settings)
@@ -114,12 +114,12 @@ class BossGroupTest {
     /** Returns the number of flow rules of ports that lead to a loop. */
     private long rules(EventLoop loop) {
         TcpStack stack = stack(loop);
-        return on(loop, () -> stack.deviceQueue().statistics().rules) - rulesOfHost.get(loop);
+        return on(loop, () -> stack.deviceQueue().statistics().ruleCount) - rulesOfHost.get(loop);
     }
 
     private static long moved(EventLoop loop) {
         TcpStack stack = stack(loop);
-        return on(loop, () -> stack.counters().movedConnections);
+        return on(loop, () -> stack.statistics().movedConnections);
     }
 
     private void awaitFollowed() {
@@ -185,7 +185,7 @@ class BossGroupTest {
 
     private static long unmatched(EventLoop loop) {
         TcpStack stack = stack(loop);
-        return on(loop, () -> stack.deviceQueue().statistics().unmatchedFrames + stack.counters().droppedUnmatched);
+        return on(loop, () -> stack.deviceQueue().statistics().unmatchedFrames + stack.statistics().droppedUnmatched);
     }
 
     @Test

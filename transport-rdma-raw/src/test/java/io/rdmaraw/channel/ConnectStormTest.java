@@ -95,7 +95,7 @@ class ConnectStormTest {
     /** Each check is a task on the loop, which therefore keeps turning. */
     private void awaitConnections(int count) {
         while (on(loop, () -> stack.engine().connectionCount()) != count
-                || on(loop, () -> stack.counters().openConnections) != count) {
+                || on(loop, () -> stack.statistics().openConnections) != count) {
             assertFalse(loop.isShuttingDown());
         }
     }
@@ -127,7 +127,7 @@ class ConnectStormTest {
         }
         awaitConnections(STORM);
         assertEquals(delayed, delayed(), "none waits twice");
-        assertEquals(delayed, stack.counters().value(stack.counters().metrics().stream()
+        assertEquals(delayed, stack.statistics().value(stack.statistics().metrics().stream()
                 .filter(metric -> metric.name().equals("delayed.opens")).findFirst().orElseThrow()));
         for (ChannelFuture attempt : attempts) {
             attempt.channel().close().sync();

@@ -65,9 +65,9 @@ interface DeviceFaults {
 
         @Override
         public long lostFrames() {
-            SoftverbsQueueCounters counters = softverbs.received();
-            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sent().noMatch()
-                    + softverbs.sent().portDown();
+            SoftverbsQueueCounters counters = softverbs.receivedCounters();
+            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sentCounters().noMatch()
+                    + softverbs.sentCounters().portDown();
         }
 
         @Override

@@ -33,7 +33,7 @@ class EndOfLoopTest {
 
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 2, 1);
     private final CountDownLatch busy = new CountDownLatch(1);
-    private final int heldBefore = Slab.heldAfterClose();
+    private final int heldBefore = Slab.heldSlabCount();
 
     @AfterEach
     void shutDown() {
@@ -57,8 +57,8 @@ class EndOfLoopTest {
 
     /** Ends with the timeout of the test. */
     private void awaitMemory() {
-        while (Slab.heldAfterClose() > heldBefore) {
-            assertFalse(Thread.currentThread().isInterrupted(), () -> "held: " + Slab.heldSlots());
+        while (Slab.heldSlabCount() > heldBefore) {
+            assertFalse(Thread.currentThread().isInterrupted(), () -> "held: " + Slab.describeHeldSlots());
         }
     }
 
@@ -74,7 +74,7 @@ class EndOfLoopTest {
         EventLoop other = serverLoops().stream().filter(loop -> loop != listening).findFirst().orElseThrow();
         TcpStack stack = stackOf(other);
         keepBusy(listening, busy);
-        for (int i = 0; i < MAX_ATTEMPTS && on(other, () -> stack.counters().openConnections) == 0; i++) {
+        for (int i = 0; i < MAX_ATTEMPTS && on(other, () -> stack.statistics().openConnections) == 0; i++) {
             fixture.client(new ChannelInboundHandlerAdapter()).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 0)
                     .connect(address).addListener((ChannelFuture opened) ->
                             opened.channel().writeAndFlush(Unpooled.wrappedBuffer(new byte[MESSAGE_BYTES])));

@@ -246,7 +246,7 @@ class FaultRunTest {
         Object event;
         do {
             event = struck.handler.takeEvent();
-        } while (((RdmaRawQueueEvent) event).kind() != RdmaRawQueueEvent.Kind.RECOVERED);
+        } while (((RdmaRawQueueEvent) event).kind() != RdmaRawQueueEvent.Kind.QUEUE_RECOVERED);
         assertTrue(struck.receiver.isActive());
         faults.failNoCommands();
         struck.mark();

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 @Timeout(60)
 class FlushesOfTasksTest {
     private static final int CONNECTIONS = 20;
-    /** {@code Transmission.MAX_SHARED_FLUSHES}. */
+    /** {@code Transmission.MAX_CONSOLIDATED_FLUSHES}. */
     private static final int MAX_HELD = 32;
     private static final int BYTES = 10;
 
@@ -49,7 +49,7 @@ class FlushesOfTasksTest {
         InetSocketAddress server = fixture.listen(new Counter());
         for (int i = 0; i < CONNECTIONS; i++) {
             RdmaRawSocketChannel client = fixture.connect(server, new ChannelInboundHandlerAdapter());
-            client.config().setOption(RdmaRawChannelOption.SHARED_FLUSHES, true);
+            client.config().setOption(RdmaRawChannelOption.FLUSH_CONSOLIDATION, true);
             clients.add(client);
             fixture.accepted();
         }
@@ -101,16 +101,16 @@ class FlushesOfTasksTest {
         assertEquals(1, doorbellsOf(CONNECTIONS));
     }
 
-    /** Without {@code SHARED_FLUSHES} each flush rings the doorbell at once, because later tasks may block the loop. */
+    /** Without {@code FLUSH_CONSOLIDATION} each flush rings the doorbell at once, because later tasks may block the loop. */
     @Test
     void flushesWithoutOptionAreSentAtOnce() throws InterruptedException {
-        clients.forEach(client -> client.config().setOption(RdmaRawChannelOption.SHARED_FLUSHES, false));
+        clients.forEach(client -> client.config().setOption(RdmaRawChannelOption.FLUSH_CONSOLIDATION, false));
         assertEquals(CONNECTIONS, doorbellsOf(CONNECTIONS));
     }
 
     @Test
     void immediateFlushSendsDeferredOnesToo() throws InterruptedException {
-        clients.getLast().config().setOption(RdmaRawChannelOption.SHARED_FLUSHES, false);
+        clients.getLast().config().setOption(RdmaRawChannelOption.FLUSH_CONSOLIDATION, false);
         CompletableFuture<Long> doorbells = new CompletableFuture<>();
         loop.execute(() -> {
             long before = doorbells();

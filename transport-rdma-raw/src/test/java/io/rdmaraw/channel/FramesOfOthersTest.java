@@ -58,8 +58,8 @@ class FramesOfOthersTest {
     private final LoopDevice device = LoopDevice.inMemory();
     private final EventLoopGroup group = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder()
             .device(device.name).detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256)
-            .slotCount(1024).ownAddress("02:00:00:0d:00:01", "10.13.0.1/24", null)
-            .ownAddress("02:00:00:0d:00:01", "fd13::1/64", null).build());
+            .slotCount(1024).userspaceAddress("02:00:00:0d:00:01", "10.13.0.1/24", null)
+            .userspaceAddress("02:00:00:0d:00:01", "fd13::1/64", null).build());
     private final RdmaRawEventLoopGroup wires = new RdmaRawEventLoopGroup(1);
     private final BlockingQueue<InetSocketAddress> senders = new LinkedBlockingQueue<>();
     private RdmaRawDatagramChannel datagrams;
@@ -123,7 +123,7 @@ class FramesOfOthersTest {
 
     private static int datagram(long ip, IpAddress from, boolean ipv4) {
         int udpBytes = UdpHeader.LENGTH_BYTES + 4;
-        int ipBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
+        int ipBytes = ipv4 ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
         if (ipv4) {
             Ipv4Header.write(ip, 0, ipBytes + udpBytes, 0, Ipv4Header.DONT_FRAGMENT, 64, IpProtocol.UDP, from.ipv4(),
                     LOCAL4.ipv4());

@@ -94,8 +94,8 @@ final class LoopDevice {
         if (!QueueFixture.isStriding(queue)) {
             return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue) - padding;
         }
-        return slots.slotCount() - slots.strideLayout().strides() - slots.available() - padding
-                + slots.strideLayout().chunks() - slots.availableChunks() - QueueFixture.postedReceives(queue);
+        return slots.slotCount() - slots.strideLayout().strideCount() - slots.available() - padding
+                + slots.strideLayout().chunkCount() - slots.availableChunks() - QueueFixture.postedReceives(queue);
     }
 
     /** Creates a frame in unregistered memory. Its payload starts with {@code number}. */

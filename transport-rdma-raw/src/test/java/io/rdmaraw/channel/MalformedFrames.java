@@ -103,9 +103,9 @@ final class MalformedFrames {
         EthernetHeader.write(frame, to, peerMac, ipv4 ? EtherType.IPV4 : EtherType.IPV6);
         long ip = frame + ETHERNET;
         if (ipv4) {
-            Ipv4Header.write(ip, random.nextInt(256), pick(Ipv4Header.MINIMUM_LENGTH_BYTES + payloadBytes),
+            Ipv4Header.write(ip, random.nextInt(256), pick(Ipv4Header.MIN_LENGTH_BYTES + payloadBytes),
                     random.nextInt(16), flagsAndOffset, hopLimit, protocol, source.ipv4(), destination.ipv4());
-            return ip + Ipv4Header.MINIMUM_LENGTH_BYTES;
+            return ip + Ipv4Header.MIN_LENGTH_BYTES;
         }
         Ipv6Header.writeFixed(ip, random.nextInt(256), random.nextInt(), pick(payloadBytes) & 0xffff, protocol,
                 hopLimit);
@@ -196,7 +196,7 @@ final class MalformedFrames {
 
     /** Writes a packet that the host could have sent, as quoted by an ICMP error. */
     private void quote(long address, boolean ipv4, int lengthBytes) {
-        int headerBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
+        int headerBytes = ipv4 ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
         if (lengthBytes < headerBytes + 8) {
             return;
         }
@@ -282,7 +282,7 @@ final class MalformedFrames {
             UdpHeader.setChecksum(address, 0);
             UdpHeader.setChecksum(address, InternetChecksum.finish(
                     InternetChecksum.sum(address, lengthBytes, pseudoHeader)));
-        } else if (protocol == IpProtocol.TCP && lengthBytes >= TcpHeader.MINIMUM_LENGTH_BYTES) {
+        } else if (protocol == IpProtocol.TCP && lengthBytes >= TcpHeader.MIN_LENGTH_BYTES) {
             NetworkOrder.putU16(address + TCP_CHECKSUM_OFFSET, 0);
             NetworkOrder.putU16(address + TCP_CHECKSUM_OFFSET, InternetChecksum.finish(
                     InternetChecksum.sum(address, lengthBytes, pseudoHeader)));

@@ -55,8 +55,8 @@ class MalformedFramesTest {
     @BeforeEach
     void open() throws InterruptedException {
         host = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().device(device.name)
-                .ownAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2")
-                .ownAddress("02:00:00:0f:00:01", "fd15::1/64",
+                .userspaceAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2")
+                .userspaceAddress("02:00:00:0f:00:01", "fd15::1/64",
                         null).detectDuplicateAddresses(false).build());
         sender = device.bind(host, device.sendOnly(), new ChannelInboundHandlerAdapter());
         bound = bind();
@@ -177,7 +177,7 @@ class MalformedFramesTest {
 
     private void answersAsBefore() throws InterruptedException {
         IoEventLoopGroup other = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().device(device.name)
-                .ownAddress("02:00:00:0f:00:03", "10.15.0.3/24", null).detectDuplicateAddresses(false).build());
+                .userspaceAddress("02:00:00:0f:00:03", "10.15.0.3/24", null).detectDuplicateAddresses(false).build());
         try {
             long before = bound.statistics().receivedDatagrams();
             DatagramFixture.Inbox client = new DatagramFixture.Inbox();

@@ -48,7 +48,7 @@ class MovedDatagramChannelTest {
     private EventLoopGroup host(String mac, String address) {
         EventLoopGroup host = new RdmaRawEventLoopGroup(2, RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024)
-                .ownAddress(mac, address + "/24", null).build());
+                .userspaceAddress(mac, address + "/24", null).build());
         hosts.add(host);
         return host;
     }

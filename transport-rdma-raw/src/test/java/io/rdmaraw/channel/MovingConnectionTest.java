@@ -146,13 +146,13 @@ class MovingConnectionTest {
         on(client.eventLoop(), () -> talker.wanted = false);
         awaitBack(client, on(client.eventLoop(), () -> talker.sentBytes));
         assertEquals(LOOPS, stacks.size());
-        assertEquals(2 * MOVES, count(stack -> stack.counters().movedConnections));
-        assertTrue(count(stack -> stack.counters().forwardedSegments) > 0);
-        assertEquals(0, count(stack -> stack.counters().droppedForwards));
+        assertEquals(2 * MOVES, count(stack -> stack.statistics().movedConnections));
+        assertTrue(count(stack -> stack.statistics().forwardedSegments) > 0);
+        assertEquals(0, count(stack -> stack.statistics().droppedForwards));
         assertTrue(count(stack -> stack.isForwarding() ? 1 : 0) > 0);
         client.close().sync();
         child.closeFuture().sync();
-        while (count(stack -> stack.counters().openConnections) > 0
+        while (count(stack -> stack.statistics().openConnections) > 0
                 || count(stack -> stack.isForwarding() ? 1 : 0) > 0) {
             assertTrue(loops.stream().noneMatch(EventLoop::isShuttingDown));
         }

@@ -93,7 +93,7 @@ class QueueRecoveryTest {
             long lostBefore = faults.lostFrames();
             send(50);
             faults.failQueuePair(receiver.queuePair());
-            assertTrue(receiver.recordFailure(receiver.queuePair(), receiver.resets()));
+            assertTrue(receiver.recordFailure(receiver.queuePair(), receiver.resetCounts()));
             int[] taken = new int[1];
             receiver.recover(() -> {
                 assertEquals(0, receiver.sendRoom(), "what handlers answer waits");
@@ -144,7 +144,7 @@ class QueueRecoveryTest {
     @Test
     void eventFromBeforeResetIsIgnored() {
         receiver = open(StridingReceive.NEVER);
-        FrameQueue.Resets before = receiver.resets();
+        FrameQueue.ResetCounts before = receiver.resetCounts();
         faults.failQueuePair(receiver.queuePair());
         assertTrue(receiver.recordFailure(receiver.queuePair(), before));
         receiver.recover(this::receiveAll);

@@ -207,7 +207,7 @@ class RdmaRawChannelMisuseTest {
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.B, LoopDevice.A, 9, 64)).sync();
             expectFrame(9);
         }
-        assertEquals(0, first.statistics().droppedWithoutRead(), "not-read");
+        assertEquals(0, first.statistics().droppedNotRead(), "not-read");
         assertEquals(shared ? 1 : 4, port.unmatchedFrames, "no-channel");
     }
 

@@ -72,7 +72,7 @@ class RdmaRawChannelReadTest {
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received, false);
         receiver.config().setReceiveBacklog(10);
         send(sender(), 0, 15);
-        assertEquals(5, receiver.statistics().droppedWithoutRead());
+        assertEquals(5, receiver.statistics().droppedNotRead());
         receiver.config().setAutoRead(true);
         for (int i = 0; i < 10; i++) {
             ByteBuf frame = received.takeFrame();

@@ -85,7 +85,7 @@ class RdmaRawChannelRecoveryTest {
         RdmaRawQueueEvent event;
         do {
             event = (RdmaRawQueueEvent) handler.takeEvent();
-        } while (event.kind() != RdmaRawQueueEvent.Kind.RECOVERED);
+        } while (event.kind() != RdmaRawQueueEvent.Kind.QUEUE_RECOVERED);
     }
 
     @ParameterizedTest
@@ -343,9 +343,9 @@ class RdmaRawChannelRecoveryTest {
         assertTrue(sender.closeFuture().await(30, TimeUnit.SECONDS));
         assertEquals(7, LoopDevice.number(kept), "a frame outlives its device");
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-        int held = Slab.heldAfterClose();
+        int held = Slab.heldSlabCount();
         kept.release();
-        assertEquals(held - 1, Slab.heldAfterClose(), "closed slabs whose memory is not back");
+        assertEquals(held - 1, Slab.heldSlabCount(), "closed slabs whose memory is not back");
     }
 
     @Test

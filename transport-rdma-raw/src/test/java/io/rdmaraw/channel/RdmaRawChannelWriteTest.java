@@ -336,12 +336,12 @@ class RdmaRawChannelWriteTest {
             }
 
             @Override
-            public void sendQueueHasRoom() {
+            public void onSendRoom() {
                 called.countDown();
             }
         };
         onLoop(() -> {
-            sender.deviceQueue().awaitRoom(waiting);
+            sender.deviceQueue().notifyWhenRoom(waiting);
             LoopTurn turn = new LoopTurn();
             turn.setDeviceQueues(new DeviceQueue[] {sender.deviceQueue()});
             assertTrue(turn.nextDeadlineNanos() - System.nanoTime() <= 0, "the turn is due");

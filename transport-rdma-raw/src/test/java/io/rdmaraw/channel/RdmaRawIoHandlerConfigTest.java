@@ -16,7 +16,7 @@ class RdmaRawIoHandlerConfigTest {
             .maxReceiveBufferBytes(12345).maxUnresolvedPackets(7).segmentationOffload(false)
             .spin(3, TimeUnit.MICROSECONDS).drainTimeout(4, TimeUnit.SECONDS)
             .listensByDevice(local -> local.getPort() == 80).fastOpenKey(1, 2)
-            .ownAddress("02:00:00:00:00:05", "10.0.0.5/24", "10.0.0.1").build();
+            .userspaceAddress("02:00:00:00:00:05", "10.0.0.5/24", "10.0.0.1").build();
 
     @Test
     void toBuilderStartsFromConfig() {
@@ -34,7 +34,7 @@ class RdmaRawIoHandlerConfigTest {
 
     @Test
     void toBuilderDoesNotChangeConfig() {
-        RdmaRawIoHandlerConfig two = CONFIG.toBuilder().ownAddress("02:00:00:00:00:05", "10.0.1.5/24", null).build();
+        RdmaRawIoHandlerConfig two = CONFIG.toBuilder().userspaceAddress("02:00:00:00:00:05", "10.0.1.5/24", null).build();
         assertEquals(2, two.userspaceHostOrNull().addresses().size());
         assertEquals(1, CONFIG.userspaceHostOrNull().addresses().size());
         assertEquals(1, CONFIG.toBuilder().build().userspaceHostOrNull().addresses().size());

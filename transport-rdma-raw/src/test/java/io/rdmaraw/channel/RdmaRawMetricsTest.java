@@ -96,8 +96,8 @@ class RdmaRawMetricsTest {
         RdmaRawPortStatistics port = port();
         assertEquals(10, value(port, RdmaRawMetric.Kind.TRAFFIC, "received.frames"));
         assertEquals(10, value(port, RdmaRawMetric.Kind.COPY, "unregistered-memory"));
-        assertEquals(1, value(port, RdmaRawMetric.Kind.LEVEL, "rules"));
-        assertEquals(2, value(port, RdmaRawMetric.Kind.LEVEL, "channels"));
+        assertEquals(1, value(port, RdmaRawMetric.Kind.GAUGE, "rules"));
+        assertEquals(2, value(port, RdmaRawMetric.Kind.GAUGE, "channels"));
         long bursts = value(port, RdmaRawMetric.Kind.WORK, "receive.bursts");
         long byFill = 0;
         for (int n = 0; n <= 6; n++) {
@@ -123,8 +123,8 @@ class RdmaRawMetricsTest {
         Map<RdmaRawMetric, Long> totals = port.channelTotals("channel");
         assertEquals(3, totals.entrySet().stream().filter(e -> e.getKey().name().equals("received.frames"))
                 .mapToLong(Map.Entry::getValue).sum());
-        assertEquals(0, value(port, RdmaRawMetric.Kind.LEVEL, "rules"));
-        assertEquals(1, value(port, RdmaRawMetric.Kind.LEVEL, "channels"));
+        assertEquals(0, value(port, RdmaRawMetric.Kind.GAUGE, "rules"));
+        assertEquals(1, value(port, RdmaRawMetric.Kind.GAUGE, "channels"));
     }
 
     @Test
@@ -323,7 +323,7 @@ class RdmaRawMetricsTest {
             RdmaRawQueueEvent event;
             do {
                 event = (RdmaRawQueueEvent) received.takeEvent();
-            } while (event.kind() != RdmaRawQueueEvent.Kind.RECOVERED);
+            } while (event.kind() != RdmaRawQueueEvent.Kind.QUEUE_RECOVERED);
             sendAndTake(sender, 2);
             receiver.close().sync();
             recording.stop();
@@ -333,7 +333,7 @@ class RdmaRawMetricsTest {
                 .filter(e -> e.getString("device").equals(device.name)).toList();
         List<RecordedEvent> flows = named(events, "FlowChange");
         assertEquals(2, flows.size(), events.toString());
-        assertTrue(flows.getFirst().getString("made").contains("02:00:00:00:00:0a"), flows.toString());
+        assertTrue(flows.getFirst().getString("addedRules").contains("02:00:00:00:00:0a"), flows.toString());
         assertEquals(0, flows.getLast().getInt("rules"));
         assertEquals(1, named(events, "QueueRecovery").size());
         assertFalse(named(events, "SlowConsumer").isEmpty());

@@ -256,8 +256,8 @@ class RdmaRawSocketChannelEndTest {
         while (on(child.eventLoop(), () -> value(loop, "failures")) == failuresBefore) {
             assertFalse(child.eventLoop().isShuttingDown());
         }
-        long round = on(child.eventLoop(), () -> value(loop, "rounds"));
-        while (on(child.eventLoop(), () -> value(loop, "rounds")) < round + 2) {
+        long round = on(child.eventLoop(), () -> value(loop, "turns"));
+        while (on(child.eventLoop(), () -> value(loop, "turns")) < round + 2) {
             assertFalse(child.eventLoop().isShuttingDown());
         }
         assertTrue(on(child.eventLoop(), () -> stack.engine().counters().segmentsOut) > sentBefore,

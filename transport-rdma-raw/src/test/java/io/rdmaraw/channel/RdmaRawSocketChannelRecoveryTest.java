@@ -80,7 +80,7 @@ class RdmaRawSocketChannelRecoveryTest {
 
         RdmaRawIoHandlerConfig config(String device, String mac, String address) {
             RdmaRawIoHandlerConfig.Builder config = StreamFixture.config(device);
-            return (this == LOOP ? config : config.detectDuplicateAddresses(false).ownAddress(mac, address, null))
+            return (this == LOOP ? config : config.detectDuplicateAddresses(false).userspaceAddress(mac, address, null))
                     .build();
         }
     }

@@ -169,7 +169,7 @@ class RdmaRawSocketChannelTest {
         client.await("hello");
         RdmaRawSocketChannel child = (RdmaRawSocketChannel) children.take();
         assertSame(child.eventLoop(), child.transport().loop());
-        assertEquals(0, child.tcpStack().counters().movedConnections);
+        assertEquals(0, child.tcpStack().statistics().movedConnections);
     }
 
     @Test
@@ -312,8 +312,8 @@ class RdmaRawSocketChannelTest {
     private static int passThreeTimesTheLimit(ForwardingTable forwardingTable, TcpTransport flow,
             List<ByteBuf> frames) {
         int dropped = 0;
-        for (int burst = 0; burst < 3 * CrossLoopQueueLimit.MAX_FRAMES / FrameQueue.BURST_FRAMES; burst++) {
-            for (int i = 0; i < FrameQueue.BURST_FRAMES; i++) {
+        for (int burst = 0; burst < 3 * CrossLoopQueueLimit.MAX_FRAMES / FrameQueue.MAX_BURST_FRAMES; burst++) {
+            for (int i = 0; i < FrameQueue.MAX_BURST_FRAMES; i++) {
                 ByteBuf frame = Unpooled.directBuffer(64).writeZero(64);
                 frames.add(frame);
                 forwardingTable.enqueue(flow, frame, false);
@@ -355,7 +355,7 @@ class RdmaRawSocketChannelTest {
         InetSocketAddress server = serve(group, group);
         leaveEphemeralPorts(FREE_PORTS, server.getPort());
         RdmaRawSocketChannel first = (RdmaRawSocketChannel) connect(group, server, new Client());
-        RdmaRawTcpStatistics counters = first.tcpStack().counters();
+        RdmaRawTcpStatistics counters = first.tcpStack().statistics();
         first.close().sync();
         children.take().closeFuture().sync();
         while (count(counters, "time-wait") == 0) {

@@ -99,7 +99,7 @@ class RdmaRawTcpMetricsTest {
         RdmaRawTcpSockets sockets = tcp().sockets(10).get();
         assertEquals(List.of(new RdmaRawTcpSockets.Listener((InetSocketAddress) server.localAddress(), 0, 77)),
                 sockets.listeners());
-        assertEquals(2, sockets.byState().get("ESTABLISHED"), "both ends live on this loop: " + sockets.byState());
+        assertEquals(2, sockets.countByState().get("ESTABLISHED"), "both ends live on this loop: " + sockets.countByState());
         RdmaRawTcpSockets.Connection mine = sockets.connections().stream()
                 .filter(c -> c.local().equals(client.localAddress())).findFirst().orElseThrow();
         assertEquals(server.localAddress(), mine.remote());
@@ -124,7 +124,7 @@ class RdmaRawTcpMetricsTest {
         RdmaRawTcpSockets.Connection told = sockets.connections().getFirst();
         assertTrue(told.local().equals(busy.localAddress()) || told.remote().equals(busy.localAddress()),
                 told + " is not of " + busy);
-        assertEquals(4, sockets.byState().get("ESTABLISHED"));
+        assertEquals(4, sockets.countByState().get("ESTABLISHED"));
         assertTrue(tcp().sockets(0).get().connections().isEmpty());
         assertThrows(IllegalArgumentException.class, () -> tcp().sockets(-1));
     }
@@ -146,7 +146,7 @@ class RdmaRawTcpMetricsTest {
                 rows.stream().map(row -> (String) row.get("state")).sorted().toList());
         CompositeData listener = rows.stream().filter(row -> row.get("state").equals("LISTEN")).findFirst()
                 .orElseThrow();
-        assertEquals(77L, listener.get("level:backlog"));
+        assertEquals(77L, listener.get("gauge:backlog"));
         assertTrue(listener.get("local").toString().startsWith("127.0.0.1:"), listener.toString());
         assertTrue(rows.stream().anyMatch(row -> row.containsKey("traffic:received.payload.bytes")
                 && row.get("traffic:received.payload.bytes").equals((long) PAYLOAD_BYTES)), rows.toString());

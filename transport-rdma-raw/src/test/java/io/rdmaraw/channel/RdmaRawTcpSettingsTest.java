@@ -200,17 +200,17 @@ class RdmaRawTcpSettingsTest {
 
     @Test
     void laterChangesAreNotSeen() throws Exception {
-        RdmaRawTcpSettings tcp = new RdmaRawTcpSettings().retries(7);
+        RdmaRawTcpSettings tcp = new RdmaRawTcpSettings().maxTimeouts(7);
         RdmaRawIoHandlerConfig.Builder builder = RdmaRawIoHandlerConfig.builder().tcp(tcp);
-        tcp.retries(9);
-        Setting retries = settings().stream().filter(s -> s.name().equals("retries")).findAny().orElseThrow();
-        assertEquals(7, retries.of(coreOf(builder)));
+        tcp.maxTimeouts(9);
+        Setting maxTimeouts = settings().stream().filter(s -> s.name().equals("maxTimeouts")).findAny().orElseThrow();
+        assertEquals(7, maxTimeouts.of(coreOf(builder)));
     }
 
     @Test
     void invalidValuesAreRejectedAtOnce() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().retries(0)).getMessage()
-                .startsWith("retries is 0;"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().maxTimeouts(0)).getMessage()
+                .startsWith("maxTimeouts is 0;"));
         assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().timeWait(-1, TimeUnit.SECONDS));
         RdmaRawIoHandlerConfig.Builder builder = RdmaRawIoHandlerConfig.builder().minRto(50, TimeUnit.SECONDS)
                 .tcp(new RdmaRawTcpSettings().maxRto(2, TimeUnit.SECONDS));

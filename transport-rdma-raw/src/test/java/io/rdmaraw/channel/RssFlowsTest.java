@@ -108,7 +108,7 @@ class RssFlowsTest {
 
         @Override
         public boolean receive(ByteBuf frame, boolean checksumVerified) {
-            int ip = frame.getUnsignedShort(12) == EtherType.IPV4 ? Ipv4Header.MINIMUM_LENGTH_BYTES
+            int ip = frame.getUnsignedShort(12) == EtherType.IPV4 ? Ipv4Header.MIN_LENGTH_BYTES
                     : Ipv6Header.LENGTH_BYTES;
             clientPorts.add(frame.getUnsignedShort(EthernetHeader.LENGTH_BYTES + ip));
             frame.release();
@@ -120,7 +120,7 @@ class RssFlowsTest {
         }
 
         @Override
-        public void sendQueueHasRoom() {
+        public void onSendRoom() {
         }
 
         int bindPort() throws InterruptedException {
@@ -141,7 +141,7 @@ class RssFlowsTest {
         EthernetHeader.write(address, MAC, 0x02_00_00_00_00_bbL, EtherType.IPV4);
         long ip = address + EthernetHeader.LENGTH_BYTES;
         Ipv4Header.write(ip, 0, 50, 0, 0, 64, IpProtocol.UDP, CLIENT, SERVER);
-        UdpHeader.write(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, clientPort, PORT, 30);
+        UdpHeader.write(ip + Ipv4Header.MIN_LENGTH_BYTES, clientPort, PORT, 30);
         return frame;
     }
 
@@ -179,7 +179,7 @@ class RssFlowsTest {
         }
         send(1000, 200);
         awaitReceived(200);
-        Toeplitz hash = Toeplitz.standard(shared.rssFlows().key());
+        Toeplitz hash = Toeplitz.standard(shared.rssFlows().toeplitzKey());
         int tableEntries = Integer.bitCount(loops) == 1 ? loops : 128;
         for (int i = 0; i < loops; i++) {
             assertTrue(members.get(i).clientPorts.size() > 200 / loops / 3, "an uneven share of 200 flows");
@@ -348,13 +348,13 @@ class RssFlowsTest {
         join();
         SoftverbsFaults faults = SoftverbsFaults.of(shared.context());
         faults.setFlowCapacity(1);
-        assertFalse(leaving.<Boolean>onLoop(() -> leaving.port.withdrawFromShared(leaving)));
+        assertFalse(leaving.<Boolean>onLoop(() -> leaving.port.withdrawFromRss(leaving)));
         send(1000, 40);
         awaitReceived(40);
         assertFalse(leaving.clientPorts.isEmpty());
         faults.setFlowCapacity(-1);
         leaving.clientPorts.clear();
-        assertTrue(leaving.<Boolean>onLoop(() -> leaving.port.withdrawFromShared(leaving)));
+        assertTrue(leaving.<Boolean>onLoop(() -> leaving.port.withdrawFromRss(leaving)));
         send(2000, 40);
         Patience.until(() -> members.getLast().clientPorts.size() >= 40, "the other loop to have all of them");
         assertTrue(leaving.clientPorts.isEmpty());

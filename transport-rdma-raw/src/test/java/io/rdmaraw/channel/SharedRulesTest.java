@@ -103,7 +103,7 @@ class SharedRulesTest {
         }
         assertTrue(first.messages.isEmpty());
         assertEquals(new DeviceName(device.name).isSoftware() ? 0 : 2,
-                receiver.deviceQueue().statistics().taggedFrames);
+                receiver.deviceQueue().statistics().vlanTaggedFrames);
     }
 
     private static ByteBuf datagram(String tag, int number) {

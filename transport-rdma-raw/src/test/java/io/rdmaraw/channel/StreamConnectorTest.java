@@ -59,7 +59,7 @@ class StreamConnectorTest {
     private boolean isFree(int port) {
         try {
             PortTable ports = LoopbackHost.of(device.name).ports();
-            ports.close(ports.bind(IpProtocol.TCP, LoopbackHost.newMac(), IpAddress.LOOPBACK_IPV4, false, port,
+            ports.unbind(ports.bind(IpProtocol.TCP, LoopbackHost.newMac(), IpAddress.LOOPBACK_IPV4, false, port,
                     PortSharing.NONE, null));
             return true;
         } catch (BindException e) {

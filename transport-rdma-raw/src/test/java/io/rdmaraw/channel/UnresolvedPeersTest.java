@@ -79,10 +79,10 @@ class UnresolvedPeersTest {
             int write(long frame, int source, int port) {
                 int udpBytes = UdpHeader.LENGTH_BYTES + 18;
                 long ip = frame + EthernetHeader.LENGTH_BYTES;
-                Ipv4Header.write(ip, 0, Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes, 0, Ipv4Header.DONT_FRAGMENT, 64,
+                Ipv4Header.write(ip, 0, Ipv4Header.MIN_LENGTH_BYTES + udpBytes, 0, Ipv4Header.DONT_FRAGMENT, 64,
                         IpProtocol.UDP, source, SERVER);
-                UdpHeader.write(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, 1000, UDP_PORT, udpBytes);
-                return Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes;
+                UdpHeader.write(ip + Ipv4Header.MIN_LENGTH_BYTES, 1000, UDP_PORT, udpBytes);
+                return Ipv4Header.MIN_LENGTH_BYTES + udpBytes;
             }
         };
 
@@ -111,7 +111,7 @@ class UnresolvedPeersTest {
     private EventLoopGroup group(String mac, String address) {
         return new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(SLOTS)
-                .maxUnresolvedPackets(MAX_UNRESOLVED).ownAddress(mac, address, null).build());
+                .maxUnresolvedPackets(MAX_UNRESOLVED).userspaceAddress(mac, address, null).build());
     }
 
     @AfterEach
@@ -243,7 +243,7 @@ class UnresolvedPeersTest {
 
     /** Returns how many answers were dropped, or sent to where the question came from because they do not wait. */
     private long counted(RdmaRawSocketChannel served, Flood flood) {
-        RdmaRawMetered tcp = served.tcpStack().counters();
+        RdmaRawMetered tcp = served.tcpStack().statistics();
         return switch (flood) {
             case SYNS -> value(tcp, "unresolved") + value(tcp, "syn-cookies.sent");
             case ACKS -> value(tcp, "resets.sent");

@@ -110,7 +110,7 @@ class UserAllocatorTest {
             }
             assertEquals(Unpooled.wrappedBuffer(sent), all);
             RdmaRawSocketChannel reader = fixture.accepted();
-            long copies = on(reader.eventLoop(), () -> reader.tcpStack().counters().copiedForAllocator);
+            long copies = on(reader.eventLoop(), () -> reader.tcpStack().statistics().copiedForAllocator);
             assertEquals(pieces, copies);
         }
     }
@@ -149,7 +149,7 @@ class UserAllocatorTest {
             assertInstanceOf(RegisteredByteBufAllocator.class, piece.alloc());
             piece.release();
             RdmaRawSocketChannel reader = fixture.accepted();
-            long copies = on(reader.eventLoop(), () -> reader.tcpStack().counters().copiedForAllocator);
+            long copies = on(reader.eventLoop(), () -> reader.tcpStack().statistics().copiedForAllocator);
             assertEquals(0, copies);
         }
     }

@@ -61,7 +61,7 @@ class UserspaceDatagramTest {
         RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(256).sendQueueDepth(256).slotCount(1024);
         for (String address : addresses) {
-            config.ownAddress(mac, address, null);
+            config.userspaceAddress(mac, address, null);
         }
         return new RdmaRawEventLoopGroup(2, config.build());
     }
@@ -269,6 +269,6 @@ class UserspaceDatagramTest {
         assertThrows(IllegalArgumentException.class, () -> group("03:00:00:09:00:01", ADDRESSES_A));
         assertThrows(IllegalArgumentException.class, () -> group("02:00:00:09:00:01", "10.9.0.1"));
         assertThrows(IllegalArgumentException.class, () -> RdmaRawIoHandlerConfig.builder()
-                .ownAddress("02:00:00:09:00:01", "10.9.0.1/24", "10.8.0.1").build());
+                .userspaceAddress("02:00:00:09:00:01", "10.9.0.1/24", "10.8.0.1").build());
     }
 }

@@ -5,7 +5,7 @@ import io.netty.buffer.UnpooledByteBufAllocator;
 import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.userspace.ControlOutput;
 import io.rdmaraw.host.userspace.UserspaceAddress;
-import io.rdmaraw.host.userspace.UserspaceHost;
+import io.rdmaraw.host.userspace.UserspaceHostEngine;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.host.userspace.UserspaceHostReceiver;
 import io.rdmaraw.host.userspace.UserspaceHostStatistics;
@@ -58,7 +58,7 @@ class UserspaceHostErrorsTest {
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
     private final List<ByteBuf> sent = new ArrayList<>();
-    private final UserspaceHost host = new UserspaceHost(new UserspaceHostConfig(MAC,
+    private final UserspaceHostEngine host = new UserspaceHostEngine(new UserspaceHostConfig(MAC,
             List.of(UserspaceAddress.parse("10.15.0.1/24"),
             UserspaceAddress.parse("fd15::1/64")), List.of(), false), "own0", MTU_BYTES, new Output(), new Random(1));
     private final UserspaceHostReceiver receiver = new UserspaceHostReceiver(host,
@@ -118,7 +118,7 @@ class UserspaceHostErrorsTest {
         ParseVerdict verdict = parser.parse(frame.memoryAddress(), frame.readableBytes(), false, parsed);
         assertTrue(verdict == ParseVerdict.ICMP || verdict == ParseVerdict.ICMPV6, verdict::toString);
         assertEquals(PEER_MAC, EthernetHeader.destination(frame.memoryAddress()));
-        long icmp = parsed.transportAddress();
+        long icmp = parsed.transportHeaderAddress();
         return IcmpHeader.type(icmp) + " " + IcmpHeader.code(icmp) + " " + NetworkOrder.getInt(icmp + 4);
     }
 
@@ -265,7 +265,7 @@ class UserspaceHostErrorsTest {
                 parser.parse(reply.memoryAddress(), reply.readableBytes(), false, parsed), "its checksum holds");
         assertEquals(ipv4 ? PEER_IPV4 : PEER_IPV6, IpAddress.destinationOf(parsed));
         assertEquals(ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY,
-                IcmpHeader.type(parsed.transportAddress()));
+                IcmpHeader.type(parsed.transportHeaderAddress()));
         assertEquals(message.slice(8, dataBytes), reply.slice(headersBytes + 8, dataBytes));
         reply.release();
         message.release();

@@ -11,7 +11,7 @@ import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.host.userspace.ControlOutput;
 import io.rdmaraw.host.userspace.UserspaceAddress;
-import io.rdmaraw.host.userspace.UserspaceHost;
+import io.rdmaraw.host.userspace.UserspaceHostEngine;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.host.userspace.UserspaceHostReceiver;
 import io.rdmaraw.host.userspace.UserspaceHostStatistics;
@@ -93,13 +93,13 @@ final class UserspaceHostFixture {
     private final ParsedFrame parsed = new ParsedFrame();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final long written = Libc.allocateZeroed(MAX_FRAME_BYTES);
-    private final UserspaceHost host;
+    private final UserspaceHostEngine host;
     private final UserspaceHostReceiver receiver;
     private long nowNanos = -TimeUnit.SECONDS.toNanos(1);
     private int sentInEvent;
 
     private UserspaceHostFixture(boolean detectDuplicates) {
-        host = new UserspaceHost(new UserspaceHostConfig(MAC, List.of(UserspaceAddress.parse("10.15.0.1/24"),
+        host = new UserspaceHostEngine(new UserspaceHostConfig(MAC, List.of(UserspaceAddress.parse("10.15.0.1/24"),
                 UserspaceAddress.parse("fd15::1/64")), List.of(), detectDuplicates), "own0", MTU_BYTES, new Output(),
                 new Random(1));
         host.start(nowNanos);
@@ -246,7 +246,7 @@ final class UserspaceHostFixture {
         }
 
         @Override
-        public void icmpError(IcmpError error) {
+        public void onIcmpError(IcmpError error) {
             assertEquals(number, error.sourcePort());
             outcome.errors++;
         }

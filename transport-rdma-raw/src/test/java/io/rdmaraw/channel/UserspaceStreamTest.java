@@ -48,7 +48,7 @@ class UserspaceStreamTest {
         RdmaRawIoHandlerConfig.Builder config = RdmaRawIoHandlerConfig.builder().device(device.name)
                 .detectDuplicateAddresses(false).receiveQueueDepth(512).sendQueueDepth(512).slotCount(4096);
         for (String address : addresses) {
-            config.ownAddress(mac, address, null);
+            config.userspaceAddress(mac, address, null);
         }
         return new RdmaRawEventLoopGroup(1, config.build());
     }
@@ -190,7 +190,7 @@ class UserspaceStreamTest {
 
     private static int rulesOf(RdmaRawSocketChannel connection) throws InterruptedException {
         return connection.eventLoop().submit(() ->
-                connection.tcpStack().deviceQueue().statistics().rules).sync().getNow();
+                connection.tcpStack().deviceQueue().statistics().ruleCount).sync().getNow();
     }
 
     /** Adding a rule is a command to the device, which blocks the loop. */

@@ -18,7 +18,7 @@ class DropLogTest {
     private static final RdmaRawMetric BAD = new RdmaRawMetric("bad-checksum", RdmaRawMetric.Kind.DROP, "it is wrong");
     private static final RdmaRawMetric DUPLICATE = new RdmaRawMetric("duplicate", RdmaRawMetric.Kind.DROP, "old");
     private static final RdmaRawMetric RULES =
-            new RdmaRawMetric("rules.kernel-visible", RdmaRawMetric.Kind.LEVEL, "rules");
+            new RdmaRawMetric("rules.kernel-visible", RdmaRawMetric.Kind.GAUGE, "rules");
 
     private final List<String> lines = new ArrayList<>();
     private final ConcurrentMap<String, Long> reported = new ConcurrentHashMap<>();

@@ -15,6 +15,6 @@ final class NullReceiver implements FrameReceiver {
     }
 
     @Override
-    public void sendQueueHasRoom() {
+    public void onSendRoom() {
     }
 }

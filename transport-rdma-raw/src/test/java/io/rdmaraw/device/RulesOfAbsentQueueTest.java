@@ -62,7 +62,7 @@ class RulesOfAbsentQueueTest {
 
     /** Replaces the queue and runs an action in the meantime, as another thread would. */
     private void replaceQueue(Runnable meanwhile) {
-        assertTrue(queue.recordFailure(queue.receiveCompletions(), queue.resets()));
+        assertTrue(queue.recordFailure(queue.receiveCompletions(), queue.resetCounts()));
         tags.rebuild(() -> {
             meanwhile.run();
             queue.recover(() -> { });
@@ -72,7 +72,7 @@ class RulesOfAbsentQueueTest {
     private Set<FrameQueue> chosen() {
         Set<FrameQueue> chosen = new HashSet<>();
         for (int hash = 0; hash < HASHES; hash++) {
-            chosen.add(flows.chosen(RULE, hash));
+            chosen.add(flows.selectedQueue(RULE, hash));
         }
         return chosen;
     }
@@ -105,7 +105,7 @@ class RulesOfAbsentQueueTest {
     void ruleWithoutOtherLoopsKeepsItsOwner() {
         replaceQueue(() -> {
             flows.open(RULE, List.of(queue), server);
-            assertNull(flows.chosen(RULE, 0));
+            assertNull(flows.selectedQueue(RULE, 0));
             assertSame(server, flows.ownerOf(RULE));
         });
         tags.attachRss(channelOfQueue, RULE, null);
@@ -129,7 +129,7 @@ class RulesOfAbsentQueueTest {
         flows.open(RULE, List.of(queue), server);
         tags.attachRss(channelOfQueue, RULE, null);
         replaceQueue(() -> flows.withdraw(RULE, server));
-        assertNull(flows.chosen(RULE, 0));
+        assertNull(flows.selectedQueue(RULE, 0));
         Object next = new Object();
         flows.open(RULE, List.of(queue), next);
         assertEquals(Set.of(queue), chosen());
@@ -139,14 +139,14 @@ class RulesOfAbsentQueueTest {
     /** Attempts may fail for a long time, while channels are opened and closed. */
     @Test
     void unusedRuleIsRemoved() {
-        assertTrue(queue.recordFailure(queue.receiveCompletions(), queue.resets()));
+        assertTrue(queue.recordFailure(queue.receiveCompletions(), queue.resetCounts()));
         assertThrows(IllegalStateException.class, () -> tags.rebuild(() -> {
             throw new IllegalStateException("the device has no memory for a queue");
         }));
         tags.attachRss(channelOfQueue, RULE, null);
         tags.detach(channelOfQueue);
         tags.rebuild(() -> queue.recover(() -> { }));
-        assertNull(flows.chosen(RULE, 0));
+        assertNull(flows.selectedQueue(RULE, 0));
         flows.open(RULE, List.of(queue), server);
         assertEquals(Set.of(queue), chosen());
     }
@@ -154,7 +154,7 @@ class RulesOfAbsentQueueTest {
     private int tagOfAnotherServer() {
         flows.open(RULE, List.of(queue, other), server);
         tags.attachRss(channelOfQueue, RULE, null);
-        int tag = flows.join(RULE, queue, server).tag();
+        int tag = flows.attach(RULE, queue, server).tag();
         flows.withdraw(RULE, server);
         tags.detach(channelOfQueue);
         return tag;

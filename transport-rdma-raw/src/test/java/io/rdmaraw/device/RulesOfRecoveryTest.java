@@ -32,19 +32,19 @@ class RulesOfRecoveryTest {
 
     RulesOfRecoveryTest() {
         tags = new FlowTagTable(queue, device);
-        recovery = new QueueRecovery("", queue, tags, new DeviceEvents(device.name(), 1), Runnable::run,
+        recovery = new QueueRecovery("", queue, tags, new QueueFlightRecorder(device.name(), 1), Runnable::run,
                 new QueueRecovery.Owner() {
                     @Override
                     public void drainCompletions() {
                     }
 
                     @Override
-                    public void recovered(long lostFrames) {
+                    public void onRecovered(long lostFrames) {
                         recovered++;
                     }
 
                     @Override
-                    public void failDevice(VerbsException cause) {
+                    public void onDeviceFailure(VerbsException cause) {
                         throw cause;
                     }
 

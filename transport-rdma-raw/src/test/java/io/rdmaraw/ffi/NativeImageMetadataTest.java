@@ -123,7 +123,7 @@ class NativeImageMetadataTest {
         assertEquals(Set.of("io.rdmaraw.ffi.TransportVersion.locations"), callers(ClassLoader.class.getName(),
                 Set.of("getResource", "getResources", "getResourceAsStream", "resources", "loadClass")));
         assertEquals(Set.of("io.rdmaraw.verbs.objects.QueuePairAttributes.libraryOf",
-                "io.rdmaraw.queue.DirectRingsRegistry.<clinit>"), callers(ServiceLoader.class.getName(),
+                "io.rdmaraw.queue.DirectRingDrivers.<clinit>"), callers(ServiceLoader.class.getName(),
                 Set.of("load", "loadInstalled")));
     }
 

@@ -39,7 +39,7 @@ class RefusedLibraryTest {
         public static void main(String[] args) {
             if (args.length > 0) {
                 // The JDK's linker has read the property by then and does not change any more.
-                Libc.effectiveUser();
+                Libc.effectiveUid();
                 System.setProperty("os.arch", args[0]);
             }
             System.out.println(ANSWER + (RdmaRaw.isAvailable() ? "available " + RdmaRaw.deviceNames()

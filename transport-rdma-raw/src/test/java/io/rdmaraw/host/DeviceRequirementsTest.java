@@ -91,10 +91,10 @@ class DeviceRequirementsTest {
         link("eth0", "0x1003");
         missing(NONE, false, "soft:xdp:eth0");
         DeviceRequirements requirements = new DeviceRequirements(root, false);
-        String addition = requirements.addition("soft:xdp:eth0", "EPERM");
+        String addition = requirements.messageSuffix("soft:xdp:eth0", "EPERM");
         assertTrue(addition.startsWith(". Missing here: the process lacks CAP_NET_RAW, "), addition);
-        assertEquals("", requirements.addition("soft:xdp:eth0", "EPERM" + addition));
-        assertEquals("", requirements.addition("soft:loop", "EPERM"));
+        assertEquals("", requirements.messageSuffix("soft:xdp:eth0", "EPERM" + addition));
+        assertEquals("", requirements.messageSuffix("soft:loop", "EPERM"));
     }
 
     @Test

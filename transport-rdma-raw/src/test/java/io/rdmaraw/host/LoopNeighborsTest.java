@@ -115,7 +115,7 @@ class LoopNeighborsTest {
         assertEquals(0, view.refusedSolicitations());
         LoopNeighbors neighbors = view.neighbors(KernelIpHost.ofCallingThread());
         AtomicInteger given = new AtomicInteger();
-        neighbors.await(new PendingPacket() {
+        neighbors.sendWhenResolved(new PendingPacket() {
             @Override
             public NextHop nextHop() {
                 return new NextHop(Integer.MAX_VALUE, HOP, Neighbor.NO_MAC, null);
@@ -187,7 +187,7 @@ class LoopNeighborsTest {
         host.say(neighbor(MAC, Neighbor.REACHABLE));
         neighbors.find(host.snapshot(), LINK, HOP, channel.eventLoop());
         List<String> fates = new ArrayList<>();
-        neighbors.await(new Packet(OTHER, channel.eventLoop(), fates));
+        neighbors.sendWhenResolved(new Packet(OTHER, channel.eventLoop(), fates));
         for (int i = 1; i <= 3; i++) {
             assertEquals(Collections.nCopies(i, OTHER), host.asked);
             assertEquals(List.of(), fates);
@@ -226,7 +226,7 @@ class LoopNeighborsTest {
     void newAddressOfTheLinkStartsResolutionAtOnce() {
         SaidHost host = new SaidHost();
         LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
-        neighbors.await(new Packet(HOP, timers, new ArrayList<>()));
+        neighbors.sendWhenResolved(new Packet(HOP, timers, new ArrayList<>()));
         host.addresses = List.of(address(LINK + 1));
         host.say();
         assertEquals(List.of(HOP), host.asked, "another link");
@@ -253,7 +253,7 @@ class LoopNeighborsTest {
         List<String> fates = new ArrayList<>();
         Neighbor failed = neighbor(Neighbor.NO_MAC, Neighbor.FAILED);
         host.say(failed);
-        neighbors.await(new Packet(HOP, timers, fates));
+        neighbors.sendWhenResolved(new Packet(HOP, timers, fates));
         host.say(failed, new Neighbor(LINK, OTHER, MAC, Neighbor.REACHABLE));
         assertEquals(List.of(), fates);
         host.say(neighbor(MAC, Neighbor.REACHABLE));
@@ -266,7 +266,7 @@ class LoopNeighborsTest {
         SaidHost host = new SaidHost();
         LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
         List<String> fates = new ArrayList<>();
-        neighbors.await(new Packet(HOP, timers, fates));
+        neighbors.sendWhenResolved(new Packet(HOP, timers, fates));
         host.say(neighbor(Neighbor.NO_MAC, Neighbor.FAILED));
         assertEquals(List.of("discarded"), fates);
         neighbors.close();

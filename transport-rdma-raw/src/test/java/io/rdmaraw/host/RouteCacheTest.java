@@ -115,7 +115,7 @@ class RouteCacheTest {
     void missingRouteOfMarkIsLookedUpOnce() {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
         for (int i = 0; i < 10_000; i++) {
-            assertTrue(cache.isCachedOrMayQuery(snapshot, PEER, FIRST, 7, NOW));
+            assertTrue(cache.acquireReplyLookup(snapshot, PEER, FIRST, 7, NOW));
             cache.path(snapshot, PEER, FIRST, 7, LINK, NOW);
         }
         assertEquals(1, asked.size());
@@ -129,7 +129,7 @@ class RouteCacheTest {
         int allowed = 0;
         for (int i = 0; i < 100_000; i++) {
             IpAddress sender = new IpAddress(0x2001_0db8_0000_0000L, i);
-            if (cache.isCachedOrMayQuery(snapshot, sender, SECOND, 0, now + i * 1_000L)) {
+            if (cache.acquireReplyLookup(snapshot, sender, SECOND, 0, now + i * 1_000L)) {
                 cache.path(snapshot, sender, SECOND, 0, LINK, now);
                 allowed++;
             }
@@ -144,14 +144,14 @@ class RouteCacheTest {
         NetworkSnapshot snapshot = Snapshots.withPolicyRules(1);
         long now = NOW;
         int i = 0;
-        while (cache.isCachedOrMayQuery(snapshot, new IpAddress(0x2001_0db8_0000_0000L, i++), SECOND, 0, now)) {
+        while (cache.acquireReplyLookup(snapshot, new IpAddress(0x2001_0db8_0000_0000L, i++), SECOND, 0, now)) {
             assertTrue(i < 10_000);
         }
         NetworkSnapshot.Path path = cache.path(snapshot, PEER, SECOND, 0, LINK, NOW);
-        assertTrue(cache.isCachedOrMayQuery(snapshot, PEER, SECOND, 0, now));
+        assertTrue(cache.acquireReplyLookup(snapshot, PEER, SECOND, 0, now));
         assertSame(path, cache.path(snapshot, PEER, SECOND, 0, LINK, NOW), "a connection asks whatever others send");
-        assertFalse(cache.isCachedOrMayQuery(Snapshots.withPolicyRules(2), PEER, SECOND, 0, now),
+        assertFalse(cache.acquireReplyLookup(Snapshots.withPolicyRules(2), PEER, SECOND, 0, now),
                 "the network has changed");
-        assertTrue(cache.isCachedOrMayQuery(Snapshots.of(3), PEER, SECOND, 0, now));
+        assertTrue(cache.acquireReplyLookup(Snapshots.of(3), PEER, SECOND, 0, now));
     }
 }

@@ -25,7 +25,7 @@ class SnapshotRateLimiterTest {
 
     private void spend() {
         now += COST_NANOS;
-        budget.spent(COST_NANOS);
+        budget.recordSpent(COST_NANOS);
     }
 
     @Test

@@ -16,7 +16,7 @@ class SocketErrorsTest {
         "loop             | loop         | is soft:loop meant?",
     })
     void missingDeviceIsReportedWithSuggestion(String device, String link, String told) {
-        String message = SocketErrors.missing(device, link).getMessage();
+        String message = SocketErrors.noInterface(device, link).getMessage();
         assertTrue(message.contains(told), message);
     }
 }

@@ -10,12 +10,12 @@ class CrossLoopQueueLimitTest {
 
     @Test
     void framesUpToTheLimitAreAccepted() {
-        assertTrue(limit.acquire(CrossLoopQueueLimit.MAX_FRAMES - 1));
-        assertFalse(limit.acquire(2), "all or nothing");
-        assertTrue(limit.acquire(1));
-        assertFalse(limit.acquire(1));
+        assertTrue(limit.tryAcquire(CrossLoopQueueLimit.MAX_FRAMES - 1));
+        assertFalse(limit.tryAcquire(2), "all or nothing");
+        assertTrue(limit.tryAcquire(1));
+        assertFalse(limit.tryAcquire(1));
         limit.release(3);
-        assertTrue(limit.acquire(3));
-        assertFalse(limit.acquire(1));
+        assertTrue(limit.tryAcquire(3));
+        assertFalse(limit.tryAcquire(1));
     }
 }

@@ -199,7 +199,7 @@ class FrameBufTest {
     void windowShowsAPartUntilTheBufferIsReleased() {
         buf.writeBytes(new byte[] {0, 1, 2, 3, 4, 5, 6, 7});
         long slotAddress = buf.slotAddress();
-        buf.window(3, 4);
+        buf.restrictTo(3, 4);
         assertEquals(0x03040506, buf.getInt(0));
         assertEquals(4, buf.readableBytes());
         assertEquals(slotAddress + 3, buf.memoryAddress());
@@ -222,10 +222,10 @@ class FrameBufTest {
     @Test
     void windowRequiresContentAndTheOnlyReference() {
         buf.writeZero(10);
-        assertThrows(IndexOutOfBoundsException.class, () -> buf.window(4, 7));
-        assertThrows(IndexOutOfBoundsException.class, () -> buf.window(-1, 2));
+        assertThrows(IndexOutOfBoundsException.class, () -> buf.restrictTo(4, 7));
+        assertThrows(IndexOutOfBoundsException.class, () -> buf.restrictTo(-1, 2));
         buf.retain();
-        assertThrows(IndexOutOfBoundsException.class, () -> buf.window(0, 2));
+        assertThrows(IndexOutOfBoundsException.class, () -> buf.restrictTo(0, 2));
         buf.release();
     }
 
@@ -239,7 +239,7 @@ class FrameBufTest {
     @Test
     void prependRequiresRoomAndTheOnlyReference() {
         buf.writeLong(0x0102030405060708L);
-        buf.window(3, 4);
+        buf.restrictTo(3, 4);
         buf.skipBytes(1);
         assertFalse(buf.prepend(5), "the slot begins four bytes before");
         buf.retain();
@@ -256,7 +256,7 @@ class FrameBufTest {
     void limitsOfTheSlotViewDoNotTruncateAWindow() {
         buf.writeBytes(new byte[] {1, 2, 3, 4, 5, 6});
         buf.internalNioBuffer(0, 4);
-        buf.window(2, 4);
+        buf.restrictTo(2, 4);
         assertEquals(0x03040506, buf.nioBuffer(0, 4).getInt());
     }
 

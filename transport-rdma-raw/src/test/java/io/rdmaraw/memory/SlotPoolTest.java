@@ -100,7 +100,7 @@ class SlotPoolTest {
         int[] before = numbers.clone();
         FrameBuf moved = pool.slot(numbers[1]);
         moved.writeZero(100);
-        moved.window(50, 50);
+        moved.restrictTo(50, 50);
         FrameBuf held = pool.slot(numbers[4]);
         held.retain();
         assertEquals(3, pool.releaseRun(numbers, 1, SLOTS));
@@ -169,7 +169,7 @@ class SlotPoolTest {
 
     @Test
     void allocatorRespectsReserveAndOwner() throws InterruptedException {
-        pool.allocator().reserve(SLOTS - 1);
+        pool.allocator().setReservedSlots(SLOTS - 1);
         ByteBuf registered = pool.allocator().directBuffer(100, 5000);
         assertEquals(100, registered.capacity());
         assertEquals(5000, registered.maxCapacity());

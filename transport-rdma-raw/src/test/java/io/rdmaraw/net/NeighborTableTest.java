@@ -57,8 +57,8 @@ class NeighborTableTest {
     @Test
     void packetsWaitUntilTheAddressIsKnown() {
         assertEquals(Neighbor.NO_MAC, table.macOf(LINK, HOP, nowNanos));
-        table.await(LINK, HOP, "a", nowNanos);
-        table.await(LINK, HOP, "b", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "b", nowNanos);
         assertLog("who has 10.0.0.1 on 3");
         table.learned(LINK, HOP, MAC, nowNanos);
         assertLog("send a to 20000000042", "send b to 20000000042");
@@ -70,12 +70,12 @@ class NeighborTableTest {
     void oneHopQueuesItsLatestPacketsInHalfOfTheTable() {
         int most = MAX_WAITING / 2;
         for (int i = 0; i < most + 2; i++) {
-            table.await(LINK, HOP, Integer.toString(i), nowNanos);
+            table.sendWhenResolved(LINK, HOP, Integer.toString(i), nowNanos);
         }
         assertLog("who has 10.0.0.1 on 3", "discard 0", "discard 1");
         assertEquals(0, table.displacedCount(), "they are of its own");
         for (int i = 0; i < most; i++) {
-            table.await(LINK, hop(1), "other", nowNanos);
+            table.sendWhenResolved(LINK, hop(1), "other", nowNanos);
         }
         assertLog("who has 10.1.0.1 on 3");
         table.learned(LINK, HOP, MAC, nowNanos);
@@ -86,11 +86,11 @@ class NeighborTableTest {
     @Test
     void deadHopsWithMuchTrafficDoNotDisplaceOthers() {
         for (int i = 0; i < MAX_WAITING; i++) {
-            table.await(LINK, hop(i % 2), "dead", nowNanos);
+            table.sendWhenResolved(LINK, hop(i % 2), "dead", nowNanos);
         }
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         for (int i = 0; i < 10 * MAX_WAITING; i++) {
-            table.await(LINK, hop(i % 2), "dead", nowNanos);
+            table.sendWhenResolved(LINK, hop(i % 2), "dead", nowNanos);
         }
         assertEquals(MAX_WAITING, table.waitingCount());
         log.clear();
@@ -106,7 +106,7 @@ class NeighborTableTest {
     @Test
     void oldestPacketIsDiscardedWhenTheTableIsFull() {
         for (int i = 0; i < 5 * MAX_WAITING; i++) {
-            table.await(LINK, hop(i / 2), Integer.toString(i), nowNanos);
+            table.sendWhenResolved(LINK, hop(i / 2), Integer.toString(i), nowNanos);
             assertTrue(table.waitingCount() <= MAX_WAITING);
         }
         assertEquals(MAX_WAITING, table.waitingCount());
@@ -146,7 +146,7 @@ class NeighborTableTest {
         table.request(LINK, HOP, nowNanos);
         table.request(LINK, HOP, nowNanos);
         assertLog("who has 10.0.0.1 on 3");
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         assertLog();
         table.learned(LINK, HOP, MAC, nowNanos);
         assertLog("send a to 20000000042");
@@ -172,14 +172,14 @@ class NeighborTableTest {
 
     @Test
     void hopWithoutAnswerIsRemoved() {
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         after(1);
         after(1);
         assertLog("who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3", "who has 10.0.0.1 on 3");
         after(1);
         assertLog("discard a");
         assertEquals(0, table.size());
-        table.await(LINK, HOP, "b", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "b", nowNanos);
         assertLog("who has 10.0.0.1 on 3");
     }
 
@@ -187,7 +187,7 @@ class NeighborTableTest {
     @Test
     void failureBeforeTheRequestIsNoAnswer() {
         entryOrNull = failure();
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         assertLog("who has 10.0.0.1 on 3");
         table.failed(failure());
         assertLog();
@@ -200,7 +200,7 @@ class NeighborTableTest {
     @Test
     void failureBeforeTheRequestDoesNotKeepTheHop() {
         entryOrNull = failure();
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         for (int i = 0; i < NeighborTable.MAX_ATTEMPTS; i++) {
             table.failed(failure());
             after(1);
@@ -212,7 +212,7 @@ class NeighborTableTest {
     /** A link without an address cannot solicit. When it gets one, the kernel can send at once. */
     @Test
     void unresolvedHopIsRequestedAtOnceWhenItsLinkChanges() {
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         after(1);
         log.clear();
         table.linkChanged(LINK + 1, nowNanos);
@@ -231,7 +231,7 @@ class NeighborTableTest {
 
     @Test
     void hopsInUseAreConfirmedAndOthersRemoved() {
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         table.learned(LINK, HOP, MAC, nowNanos);
         log.clear();
         for (int i = 0; i < 3; i++) {
@@ -251,7 +251,7 @@ class NeighborTableTest {
 
     @Test
     void hopInUseIsRequestedUntilItFails() {
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         table.learned(LINK, HOP, MAC, nowNanos);
         log.clear();
         after(29);
@@ -284,7 +284,7 @@ class NeighborTableTest {
     void deadlineIsTheNextActionOfPoll() {
         assertEquals(Long.MAX_VALUE, table.nextDeadlineNanos());
         nowNanos = 0;
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         assertEquals(NeighborTable.RETRY_NANOS, table.nextDeadlineNanos());
         table.learned(LINK, HOP, MAC, 5);
         assertEquals(NeighborTable.IDLE_NANOS, table.nextDeadlineNanos());
@@ -294,9 +294,9 @@ class NeighborTableTest {
 
     @Test
     void closeDiscardsWaitingPackets() {
-        table.await(LINK, HOP, "a", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "a", nowNanos);
         table.failed(failure());
-        table.await(LINK, HOP, "b", nowNanos);
+        table.sendWhenResolved(LINK, HOP, "b", nowNanos);
         table.close();
         assertLog("who has 10.0.0.1 on 3", "discard a", "who has 10.0.0.1 on 3", "discard b");
     }

@@ -82,7 +82,7 @@ class OffloadTest {
     @Example
     void segmentationIsOfferedWhereItWorks() {
         boolean offered = new DeviceName(DEVICE).isSoftware() || QueueFixture.isDirect(queue);
-        assertEquals(offered, queue.maxSegmentedBytes() >= 65536, queue.maxSegmentedBytes() + " bytes");
+        assertEquals(offered, queue.maxTsoBytes() >= 65536, queue.maxTsoBytes() + " bytes");
         assertTrue(queue.offloadsChecksums());
     }
 
@@ -91,7 +91,7 @@ class OffloadTest {
     void payloadIsSegmentedWithUpdatedHeaders(@ForAll boolean ipv4,
             @ForAll @IntRange(max = 10) int optionWords, @ForAll @IntRange(min = 200, max = 1460) int wantedMss,
             @ForAll("parts") List<Integer> parts, @ForAll @IntRange(max = 255) int flags, @ForAll long seed) {
-        if (queue.maxSegmentedBytes() == 0) {
+        if (queue.maxTsoBytes() == 0) {
             return;
         }
         Packet packet = new Packet(ipv4, optionWords, flags);
@@ -99,7 +99,7 @@ class OffloadTest {
         ByteBuf expected = Unpooled.buffer();
         FrameBuf headers = packet.headers();
         Parts payload = new Parts(parts, expected, seed);
-        assertEquals(FrameQueue.ACCEPTED, queue.offerSegmented(headers, payload.buffers, payload.indices,
+        assertEquals(FrameQueue.ACCEPTED, queue.offerTso(headers, payload.buffers, payload.indices,
                 payload.lengthsBytes, parts.size(), mss));
         assertEquals(0, queue.post());
         int total = expected.readableBytes();
@@ -199,11 +199,11 @@ class OffloadTest {
     /** The headers of a TCP segment: those passed to the device, and those expected. */
     private record Packet(boolean ipv4, int optionWords, int flags) {
         int ipBytes() {
-            return ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
+            return ipv4 ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
         }
 
         int tcpBytes() {
-            return TcpHeader.MINIMUM_LENGTH_BYTES + 4 * optionWords;
+            return TcpHeader.MIN_LENGTH_BYTES + 4 * optionWords;
         }
 
         int headerBytes() {

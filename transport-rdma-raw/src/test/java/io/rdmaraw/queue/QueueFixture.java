@@ -29,17 +29,17 @@ public final class QueueFixture {
 
     /** Returns whether there is a work queue for rules shared by several loops. */
     public static boolean hasWorkQueue(FrameQueue queue) {
-        return queue.receives().sharedOrNull() != null;
+        return queue.receiveRing().workQueueRequestsOrNull() != null;
     }
 
     /** Marks the work queue as failed although the device has not failed, as after an inconsistent completion. */
     public static void failWorkQueue(FrameQueue queue) {
-        queue.receives().sharedOrNull().fail(WcStatus.LOC_QP_OP_ERR);
+        queue.receiveRing().workQueueRequestsOrNull().handleError(WcStatus.LOC_QP_OP_ERR);
     }
 
     /** Returns the number of posted receive requests. */
     public static int postedReceives(FrameQueue queue) {
-        ReceiveRequests shared = queue.receives().sharedOrNull();
-        return queue.receives().ownRequests().posted() + (shared == null ? 0 : shared.posted());
+        ReceiveRequests workQueueRequests = queue.receiveRing().workQueueRequestsOrNull();
+        return queue.receiveRing().queuePairRequests().postedCount() + (workQueueRequests == null ? 0 : workQueueRequests.postedCount());
     }
 }

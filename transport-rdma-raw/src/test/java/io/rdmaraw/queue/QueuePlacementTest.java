@@ -64,7 +64,7 @@ class QueuePlacementTest {
 
     @Test
     void queuesUseCompletionVectorsInTurn() {
-        assertEquals(2, device.context().completionVectors());
+        assertEquals(2, device.context().completionVectorCount());
         try (FrameQueue first = open(); FrameQueue second = open(); FrameQueue third = open()) {
             int vector = vectorOf(first.receiveCompletions());
             assertEquals(vector, vectorOf(first.sendCompletions()), "one loop's queues interrupt one processor");
@@ -107,7 +107,7 @@ class QueuePlacementTest {
         try (FrameQueue queue = open()) {
             int access = ask("cxemu_region_access", queue.slots().slot(0).lkey());
             assertEquals(VerbsContext.ACCESS_LOCAL_WRITE, access & ~VerbsContext.ACCESS_RELAXED_ORDERING);
-            assertEquals(Slab.relaxedOrdering(), (access & VerbsContext.ACCESS_RELAXED_ORDERING) != 0);
+            assertEquals(Slab.usesRelaxedOrdering(), (access & VerbsContext.ACCESS_RELAXED_ORDERING) != 0);
         }
     }
 }

@@ -56,22 +56,22 @@ class ReceiveRingTest {
         }
 
         @Override
-        public ReceiveRequests ownRequests() {
+        public ReceiveRequests queuePairRequests() {
             throw new UnsupportedOperationException();
         }
 
         @Override
-        public ReceiveRequests sharedOrNull() {
+        public ReceiveRequests workQueueRequestsOrNull() {
             return null;
         }
 
         @Override
-        public CompletionQueue sharedCompletions() {
+        public CompletionQueue workQueueCompletions() {
             throw new UnsupportedOperationException();
         }
 
         @Override
-        public void addShared(WorkQueue workQueue, int depth) {
+        public void addWorkQueue(WorkQueue workQueue, int depth) {
             throw new UnsupportedOperationException();
         }
 

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 class SendReadsTest {
     private static final String DEVICE = "mlx5_0";
     private static final int FRAME_BYTES = 60;
-    private static final int BURST = FrameQueue.BURST_FRAMES;
+    private static final int BURST = FrameQueue.MAX_BURST_FRAMES;
     /** Number of counters in {@code struct cxemu_counters}. */
     private static final int COUNTERS = 64;
     private static final int DOORBELLS = 15;

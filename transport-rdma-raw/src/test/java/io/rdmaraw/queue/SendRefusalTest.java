@@ -43,7 +43,7 @@ class SendRefusalTest {
         FrameBuf payload = queue.slots().acquire();
         headers.writeZero(54);
         payload.writeZero(FRAME_BYTES);
-        assertEquals(FrameQueue.ACCEPTED, queue.offerSegmented(headers, new ByteBuf[] {payload}, new int[1],
+        assertEquals(FrameQueue.ACCEPTED, queue.offerTso(headers, new ByteBuf[] {payload}, new int[1],
                 new int[] {FRAME_BYTES}, 1, 0));
     }
 

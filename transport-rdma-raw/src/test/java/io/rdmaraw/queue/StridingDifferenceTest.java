@@ -92,7 +92,7 @@ class StridingDifferenceTest {
     static void close() {
         receivers.forEach(receiver -> release(receiver, receiver.kept.size(), new Random(1)));
         for (Receiver receiver : receivers.subList(1, receivers.size())) {
-            assertEquals(receiver.queue.slots().strideLayout().chunks(),
+            assertEquals(receiver.queue.slots().strideLayout().chunkCount(),
                     receiver.queue.slots().availableChunks() + QueueFixture.postedReceives(receiver.queue), "chunks");
             assertTrue(receiver.queue.counters().copiedOutFrames > 0, "no frame was copied because others were kept");
         }

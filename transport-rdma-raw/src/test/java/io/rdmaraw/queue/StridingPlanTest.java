@@ -55,7 +55,7 @@ class StridingPlanTest {
         assertTrue(layout.lengthBytes() + (long) plan.slotCount() * options.slotBytes()
                 <= (long) options.slotCount() * options.slotBytes(), plan::toString);
         assertTrue(plan.slotCount() >= 256, plan::toString);
-        assertTrue(plan.maxRequests() >= 2 && plan.maxRequests() < layout.chunks(), plan::toString);
+        assertTrue(plan.maxRequests() >= 2 && plan.maxRequests() < layout.chunkCount(), plan::toString);
         assertTrue(layout.stridesPerChunk() >= limits.minStrides() && layout.chunkBytes() >= options.slotBytes(),
                 plan::toString);
         assertTrue(plan.maxCompletions() >= plan.maxRequests() * layout.stridesPerChunk(), plan::toString);

@@ -13,15 +13,15 @@ class TakeoverPortTest {
     @Test
     void waitForBlockedLoopTimesOut() {
         CompletableFuture<Void> never = new CompletableFuture<>();
-        IOException e = assertThrows(IOException.class, () -> TakeoverPort.await(never, 1));
+        IOException e = assertThrows(IOException.class, () -> TakeoverPort.awaitLoops(never, 1));
         assertTrue(e.getMessage().contains("a handler blocks it"), e.getMessage());
     }
 
     @Test
     void failureOnLoopIsReported() throws IOException {
-        TakeoverPort.await(CompletableFuture.completedFuture(null));
+        TakeoverPort.awaitLoops(CompletableFuture.completedFuture(null));
         IOException e = assertThrows(IOException.class,
-                () -> TakeoverPort.await(CompletableFuture.failedFuture(new IOException("no descriptor is left"))));
+                () -> TakeoverPort.awaitLoops(CompletableFuture.failedFuture(new IOException("no descriptor is left"))));
         assertTrue(e.getMessage().contains("no descriptor is left"), e.getMessage());
     }
 }

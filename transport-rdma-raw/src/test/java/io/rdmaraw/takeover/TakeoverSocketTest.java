@@ -107,7 +107,7 @@ class TakeoverSocketTest {
 
     @Test
     void otherUserIsRejected() throws Exception {
-        assumeTrue(Libc.effectiveUser() == 0, "changes its user, as only root may");
+        assumeTrue(Libc.effectiveUid() == 0, "changes its user, as only root may");
         Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxr-xr-x"));
         try (TakeoverSocket socket = TakeoverSocket.open(path)) {
             String refusal = refusedAsAnotherUser(path);
@@ -239,11 +239,11 @@ class TakeoverSocketTest {
                 assertEquals(Long.BYTES, other.send(bytes, Long.BYTES, 0, 0));
                 Libc.free(bytes);
                 assertTrue(predecessor.awaitReadable(LIMIT_NANOS));
-                assertFalse(predecessor.hasEnded(), "no message of a takeover");
-                assertFalse(predecessor.hasEnded(), "nothing more");
+                assertFalse(predecessor.pollEnd(), "no message of a takeover");
+                assertFalse(predecessor.pollEnd(), "nothing more");
                 other.close();
                 assertTrue(predecessor.awaitReadable(LIMIT_NANOS));
-                assertTrue(predecessor.hasEnded());
+                assertTrue(predecessor.pollEnd());
             }
         }
     }

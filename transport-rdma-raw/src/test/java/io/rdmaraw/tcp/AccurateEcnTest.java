@@ -263,8 +263,8 @@ class AccurateEcnTest {
         Segment out = new Segment();
         d.engine.onSegment(in, d.now);
         assertTrue(d.engine.pollSegment(d.now, out));
-        assertEquals(AccurateEcn.offered(in) == Ecn.Feedback.ACCURATE ? TcpFlags.CWR
-                : synFlags == 0 || !timestamps ? 0 : TcpFlags.ECE, out.flags & AccurateEcn.FLAGS);
+        assertEquals(AccurateEcn.offeredFeedback(in) == Ecn.Feedback.ACCURATE ? TcpFlags.CWR
+                : synFlags == 0 || !timestamps ? 0 : TcpFlags.ECE, out.flags & AccurateEcn.ACE_FLAGS);
         Segment ack = fromPeer(TcpFlags.ACK | ackFlags).seq(78).ack(out.seq + 1);
         if (timestamps) {
             ack.timestamps(510, out.tsValue);
@@ -288,30 +288,30 @@ class AccurateEcnTest {
     void cookieKeepsNegotiatedFeedback(boolean timestamps) {
         int five = TcpFlags.AE | TcpFlags.ECE;
         for (int dataBytes : new int[] {0, 10}) {
-            Segment data = byCookie(accurate(), timestamps, AccurateEcn.FLAGS, dataBytes > 0 ? five : TcpFlags.CWR,
+            Segment data = byCookie(accurate(), timestamps, AccurateEcn.ACE_FLAGS, dataBytes > 0 ? five : TcpFlags.CWR,
                     dataBytes);
-            assertEquals(five, data.flags & AccurateEcn.FLAGS, "after " + dataBytes);
+            assertEquals(five, data.flags & AccurateEcn.ACE_FLAGS, "after " + dataBytes);
             assertEquals(Segment.ECN_ECT0, data.ecn);
         }
         int classic = TcpFlags.CWR | TcpFlags.ECE;
         Segment data = byCookie(accurate(), timestamps, classic, 0, 0);
-        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(0, data.flags & AccurateEcn.ACE_FLAGS);
         assertEquals(timestamps ? Segment.ECN_ECT0 : Segment.ECN_NOT_ECT, data.ecn);
         data = byCookie(accurate(), timestamps, 0, 0, 0);
-        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(0, data.flags & AccurateEcn.ACE_FLAGS);
         assertEquals(Segment.ECN_NOT_ECT, data.ecn);
         // The client uses classic ECN, and its ACK reports a mark on the SYN-ACK.
         data = byCookie(accurate(), timestamps, 0, TcpFlags.ECE, 0);
-        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(0, data.flags & AccurateEcn.ACE_FLAGS);
         assertEquals(Segment.ECN_NOT_ECT, data.ecn);
     }
 
     @Test
     void serverWithoutAccurateFeedbackIgnoresAckFlags() {
         Segment data = byCookie(Dialogue.plain().ecn(TcpConfig.EcnMode.OFF), false, 0, TcpFlags.AE | TcpFlags.CWR, 0);
-        assertEquals(0, data.flags & AccurateEcn.FLAGS);
-        data = byCookie(Dialogue.plain(), false, 0, AccurateEcn.FLAGS, 0);
-        assertEquals(0, data.flags & AccurateEcn.FLAGS);
+        assertEquals(0, data.flags & AccurateEcn.ACE_FLAGS);
+        data = byCookie(Dialogue.plain(), false, 0, AccurateEcn.ACE_FLAGS, 0);
+        assertEquals(0, data.flags & AccurateEcn.ACE_FLAGS);
         assertEquals(Segment.ECN_NOT_ECT, data.ecn);
     }
 

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 class AttackTest {
     @Test
     void onlyExactResetEndsTheConnection() {
-        Dialogue d = established(plain().receiveBufferBytes(10_000));
+        Dialogue d = established(plain().initialReceiveBufferBytes(10_000));
         d.hears("R 0").saysNothing().state(ESTABLISHED);
         d.hears("R 20000").saysNothing().state(ESTABLISHED);
         d.hears("R 2").says("A 1 ack 1").state(ESTABLISHED);
@@ -57,7 +57,7 @@ class AttackTest {
         d.hears("S 1").hears("S 2").hears("S 3").says("A 1 ack 1");
         d.after(50).hears("S 1").saysNothing();
         d.after(60).hears("S 1").says("A 1 ack 1");
-        assertEquals(5, d.engine.counters().blindAttackSegments);
+        assertEquals(5, d.engine.counters().rejectedSegments);
     }
 
     @Test
@@ -134,7 +134,7 @@ class AttackTest {
         assertEquals(1400 - 12, c.segmentBytes());
         assertEquals(100 << 5, c.sendWindowBytes());
         assertEquals(true, c.is(Tcb.SACK));
-        assertEquals(answer.seq + 1, c.sendNext());
+        assertEquals(answer.seq + 1, c.sndNxt());
         c.send(io.netty.buffer.Unpooled.wrappedBuffer(new byte[10]));
         Segment data = new Segment();
         d.engine.pollSegment(d.now, data);
@@ -165,7 +165,7 @@ class AttackTest {
         assertEquals(d.now + 1_000_000_000L, c.retransmitDeadlineNanos);
         d.now += 50_000_000L;
         d.engine.onSegment(new Segment().source(0, Dialogue.THERE, 6000)
-                .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(c.sendNext())
+                .destination(0, Dialogue.HERE, Dialogue.PORT).flags(TcpFlags.ACK).seq(78).ack(c.sndNxt())
                 .window(100).timestamps(560, c.timestamp(d.now - 50_000_000L)), d.now);
         assertEquals(50_000_000L, c.srttNanos);
         assertEquals(50_000_000L, c.minRttNanos);
@@ -298,7 +298,7 @@ class AttackTest {
         icmp(d, IcmpErrorKind.PACKET_TOO_BIG, 1461, 552);
         d.saysNothing();
         assertEquals(1500, d.c.pathMtuBytes());
-        assertEquals(1, d.engine.counters().pathMtuReductionsDelayed);
+        assertEquals(1, d.engine.counters().pathMtuReductionsDeferred);
         // The quoted data arrives, so the message was wrong and is discarded.
         d.hears("A 1 ack 2921").after(50);
         d.after(1000);

@@ -115,7 +115,7 @@ class ConnectionOptionsTest {
     @Test
     void maxSegmentIsAnnouncedInSynAndObserved() {
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
-        d.c.maxSegment(500);
+        d.c.maxSegmentBytes(500);
         d.says("S 0 mss 500").after(10).hears("SA 0 ack 1 win 65535 mss 1000").says("A 1 ack 1");
         d.send(1200).says("A 1 len 500 ack 1", "A 501 len 500 ack 1", "PA 1001 len 200 ack 1");
     }
@@ -123,19 +123,19 @@ class ConnectionOptionsTest {
     @Test
     void smallerMssOfPeerIsObserved() {
         Dialogue d = new Dialogue(Dialogue.plain()).connect();
-        d.c.maxSegment(500);
+        d.c.maxSegmentBytes(500);
         d.says("S 0 mss 500").hears("SA 0 ack 1 win 65535 mss 300").says("A 1 ack 1");
         d.send(600).says("A 1 len 300 ack 1", "PA 301 len 300 ack 1");
-        d.c.maxSegment(100);
+        d.c.maxSegmentBytes(100);
         d.send(300).says("PA 601 len 300 ack 1");
-        assertThrows(IllegalArgumentException.class, () -> d.c.maxSegment(87));
-        assertThrows(IllegalArgumentException.class, () -> d.c.maxSegment(32_768));
+        assertThrows(IllegalArgumentException.class, () -> d.c.maxSegmentBytes(87));
+        assertThrows(IllegalArgumentException.class, () -> d.c.maxSegmentBytes(32_768));
     }
 
     @Test
     void maxSegmentOfListenerAppliesToConnections() {
         Dialogue d = new Dialogue(Dialogue.plain());
-        listener(d).maxSegment(500);
+        listener(d).maxSegmentBytes(500);
         d.hears("S 0 win 65535 mss 1000").says("SA 0 ack 1 mss 500").hears("A 1 ack 1").heard("accepted");
         d.send(600).says("A 1 len 500 ack 1", "PA 501 len 100 ack 1");
     }
@@ -143,7 +143,7 @@ class ConnectionOptionsTest {
     @Test
     void synCookieAnnouncesMaxSegment() {
         Dialogue d = new Dialogue(Dialogue.plain().synCookies(TcpConfig.SynCookieMode.ALWAYS));
-        listener(d).maxSegment(500);
+        listener(d).maxSegmentBytes(500);
         d.hears("S 0 win 65535 mss 1000");
         d.says("SA " + (d.engine.synCookies.cookie(syn(d), d.now) - Dialogue.ISS) + " ack 1 mss 500");
     }
@@ -160,7 +160,7 @@ class ConnectionOptionsTest {
     @Test
     void aListenersReceiveBufferDecidesTheWindowScale() {
         Dialogue d = new Dialogue(Dialogue.plain());
-        listener(d).receiveBuffer(32 << 20);
+        listener(d).receiveBufferBytes(32 << 20);
         d.hears("S 0 mss 1000 ws 0").says("SA 0 ack 1 win 65535 ws 10").hears("A 1 ack 1").heard("accepted");
         d.hears("A 1 len 10 ack 1").says("A 1 ack 11 win 32768");
     }
@@ -204,7 +204,7 @@ class ConnectionOptionsTest {
     void notSentLowIsReportedAfterAck() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         assertEquals(Integer.MAX_VALUE, d.c.notSentRoom());
-        d.c.notSentLowWater(2_000);
+        d.c.notSentLowWaterBytes(2_000);
         assertEquals(2_000, d.c.notSentRoom());
         d.send(12_000);
         assertEquals(0, d.c.notSentRoom());
@@ -220,7 +220,7 @@ class ConnectionOptionsTest {
     @Test
     void notSentLowIsReportedOnTransmission() {
         Dialogue d = Dialogue.established(Dialogue.plain());
-        d.c.notSentLowWater(2_000);
+        d.c.notSentLowWaterBytes(2_000);
         d.send(3_000);
         assertEquals(0, d.c.notSentRoom());
         d.after(0).heard("notSentLow");
@@ -230,7 +230,7 @@ class ConnectionOptionsTest {
     @Test
     void userMayAbortWithinNotSentLow() {
         Dialogue d = Dialogue.established(Dialogue.plain());
-        d.c.notSentLowWater(2_000);
+        d.c.notSentLowWaterBytes(2_000);
         ByteBuf buffer = Unpooled.buffer(3_000).writeZero(3_000);
         d.c.send(buffer);
         assertEquals(0, d.c.notSentRoom());
@@ -253,7 +253,7 @@ class ConnectionOptionsTest {
     @Test
     void userMayMoveConnectionWithinNotSentLow() {
         Dialogue d = Dialogue.established(Dialogue.plain());
-        d.c.notSentLowWater(100);
+        d.c.notSentLowWaterBytes(100);
         d.send(200);
         assertEquals(0, d.c.notSentRoom());
         d.events.whenNotSentIsLow = d.engine::release;
@@ -270,7 +270,7 @@ class ConnectionOptionsTest {
     @Test
     void notSentLowNeedsHalfOfLimitSent() {
         Dialogue d = Dialogue.established(Dialogue.plain(), "SA 0 ack 1 win 2000 mss 1000");
-        d.c.notSentLowWater(2_000);
+        d.c.notSentLowWaterBytes(2_000);
         d.send(4_000);
         assertEquals(0, d.c.notSentRoom());
         d.hears("A 1 ack 1 win 3000").after(0).heard();
@@ -280,13 +280,13 @@ class ConnectionOptionsTest {
     @Test
     void notSentRoomIsAtLeastOneSegment() {
         Dialogue d = Dialogue.established(Dialogue.plain());
-        d.c.notSentLowWater(1);
+        d.c.notSentLowWaterBytes(1);
         assertEquals(1_000, d.c.notSentRoom());
         d.send(10);
         assertEquals(0, d.c.notSentRoom());
-        d.c.notSentLowWater(0);
+        d.c.notSentLowWaterBytes(0);
         d.heard("notSentLow");
-        assertThrows(IllegalArgumentException.class, () -> d.c.notSentLowWater(-1));
+        assertThrows(IllegalArgumentException.class, () -> d.c.notSentLowWaterBytes(-1));
     }
 
     // ---- TCP_DEFER_ACCEPT ----

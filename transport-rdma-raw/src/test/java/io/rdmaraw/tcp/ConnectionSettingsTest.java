@@ -155,7 +155,7 @@ class ConnectionSettingsTest {
 
     @Test
     void userTimeoutReplacesRetries() {
-        Dialogue d = Dialogue.established(Dialogue.plain().retries(3));
+        Dialogue d = Dialogue.established(Dialogue.plain().maxTimeouts(3));
         d.c.userTimeoutMillis(300_000);
         d.send(10).after(290_000).state(TcpState.ESTABLISHED);
         d.after(10_002).state(TcpState.CLOSED).heard("closed TIMED_OUT");
@@ -187,7 +187,7 @@ class ConnectionSettingsTest {
         Dialogue d = new Dialogue(Dialogue.plain().userTimeoutNanos(2_000_000_000L)).connect();
         d.says("S 0").after(1_900).state(TcpState.SYN_SENT);
         d.after(102).state(TcpState.CLOSED).heard("closed TIMED_OUT");
-        assertEquals(1, d.engine.counters().timeouts);
+        assertEquals(1, d.engine.counters().timedOutConnections);
     }
 
     @Test
@@ -209,7 +209,7 @@ class ConnectionSettingsTest {
         d.says("S 0");
         assertEquals(2_000, d.waits(60_000), 2);
         d.says("S 0").after(4_010).saysNothing().heard("closed TIMED_OUT").state(TcpState.CLOSED);
-        assertEquals(1, d.engine.counters().timeouts);
+        assertEquals(1, d.engine.counters().timedOutConnections);
     }
 
     @Test

@@ -106,7 +106,7 @@ class DataTest {
 
     @Test
     void segmentsBeyondWindowAreCutOrDropped() {
-        Dialogue d = established(plain().receiveBufferBytes(4096));
+        Dialogue d = established(plain().initialReceiveBufferBytes(4096));
         d.events.readAtOnce = false;
         d.hears("A 1 len 4000 ack 1").says("A 1 ack 4001 win 96");
         d.hears("FA 4001 len 200 ack 1").says("A 1 ack 4097 win 0").state(ESTABLISHED);
@@ -120,7 +120,7 @@ class DataTest {
 
     @Test
     void bothKindsOfWindowProbesAreAnswered() {
-        Dialogue d = established(plain().receiveBufferBytes(2048));
+        Dialogue d = established(plain().initialReceiveBufferBytes(2048));
         d.events.readAtOnce = false;
         d.hears("A 1 len 2048 ack 1").says("A 1 ack 2049 win 0");
         d.after(200).hears("A 2049 len 1 ack 1").says("A 1 ack 2049 win 0");
@@ -132,7 +132,7 @@ class DataTest {
 
     @Test
     void windowOpensInLargeSteps() {
-        Dialogue d = established(plain().receiveBufferBytes(8192));
+        Dialogue d = established(plain().initialReceiveBufferBytes(8192));
         d.events.readAtOnce = false;
         d.hears("A 1 len 8000 ack 1").says("A 1 ack 8001 win 192");
         // RFC 9293 section 3.8.6.2.2: neither a full segment nor half the buffer was read.
@@ -154,12 +154,12 @@ class DataTest {
 
     @Test
     void changedReceiveBufferNeverRetractsWindow() {
-        Dialogue d = established(plain().receiveBufferBytes(8000));
-        d.c.receiveBuffer(20_000);
+        Dialogue d = established(plain().initialReceiveBufferBytes(8000));
+        d.c.receiveBufferBytes(20_000);
         d.says("A 1 ack 1 win 20000");
-        d.c.receiveBuffer(4000);
+        d.c.receiveBufferBytes(4000);
         d.saysNothing().hears("A 1 len 1000 ack 1").says("A 1 ack 1001 win 19000");
-        assertThrows(IllegalArgumentException.class, () -> d.c.receiveBuffer(100));
+        assertThrows(IllegalArgumentException.class, () -> d.c.receiveBufferBytes(100));
         assertThrows(IllegalArgumentException.class, () -> d.c.dscp(64));
     }
 
@@ -180,12 +180,12 @@ class DataTest {
      */
     private static void assertEdgeStays(int bufferBytes) {
         int bufferEnd = 1 + bufferBytes;
-        Dialogue d = established(plain().receiveBufferBytes(bufferBytes), "SA 0 ack 1 mss 1000 ws 7");
+        Dialogue d = established(plain().initialReceiveBufferBytes(bufferBytes), "SA 0 ack 1 mss 1000 ws 7");
         int unit = 1 << d.c.rcvWndShift;
         assertTrue(bufferBytes >> d.c.rcvWndShift >= 1 << 15, "the least scale that will do: " + d.c.rcvWndShift);
         d.events.readAtOnce = false;
         int edge = 0;
-        int kept = d.c.receiveEdge();
+        int kept = d.c.rcvAdv();
         int seq = 1;
         for (int i = 0; i < 400; i++) {
             d.hears("A " + seq + " len " + (i % 13 + 1) + " ack 1");
@@ -194,8 +194,8 @@ class DataTest {
             assertTrue(d.edge > edge - unit, "edge moved back from " + edge + " to " + d.edge + " at " + i);
             assertTrue(d.edge < bufferEnd + unit, "edge at " + d.edge + " is past the buffer's end at " + bufferEnd);
             edge = Math.max(edge, d.edge);
-            assertTrue(d.c.receiveEdge() - kept >= 0, "what was offered was taken back at " + i);
-            kept = d.c.receiveEdge();
+            assertTrue(d.c.rcvAdv() - kept >= 0, "what was offered was taken back at " + i);
+            kept = d.c.rcvAdv();
         }
     }
 
@@ -319,7 +319,7 @@ class DataTest {
 
     @Test
     void closedWindowIsProbedWhilePeerAnswers() {
-        Dialogue d = established(plain().retries(3), "SA 0 ack 1 win 1000 mss 1000");
+        Dialogue d = established(plain().maxTimeouts(3), "SA 0 ack 1 win 1000 mss 1000");
         d.send(2000).says("A 1 len 500 ack 1", "A 501 len 500 ack 1");
         d.hears("A 1 ack 1001 win 0").saysNothing();
         long expected = 209;
@@ -334,7 +334,7 @@ class DataTest {
 
     @Test
     void closedWindowWithoutAnswersTimesOut() {
-        Dialogue d = established(plain().retries(3), "SA 0 ack 1 win 1000 mss 1000");
+        Dialogue d = established(plain().maxTimeouts(3), "SA 0 ack 1 win 1000 mss 1000");
         d.send(2000).says("A 1 len 500 ack 1", "A 501 len 500 ack 1").hears("A 1 ack 1001 win 0");
         d.after(20_000).says("A 1000 ack 1", "A 1000 ack 1", "A 1000 ack 1").heard("closed TIMED_OUT");
         d.assertReleased();
@@ -394,7 +394,7 @@ class DataTest {
         for (int i = 0; i < 5; i++) {
             d.send(d.c.congestionWindowBytes());
             d.after(10);
-            int end = d.c.sendNext() - Dialogue.ISS;
+            int end = d.c.sndNxt() - Dialogue.ISS;
             d.hears("A 1 ack " + end + " win 65535").after(1);
         }
         assertEquals(true, d.c.congestionWindowBytes() > 20_000);
@@ -440,7 +440,7 @@ class DataTest {
     /** RFC 9293 section 3.10.7.4: both windows are closed, and each end probes with a byte that carries an ACK. */
     @Test
     void ackOfWindowProbeIsProcessed() {
-        Dialogue d = established(plain().receiveBufferBytes(2048));
+        Dialogue d = established(plain().initialReceiveBufferBytes(2048));
         d.events.readAtOnce = false;
         d.hears("A 1 len 1000 ack 1").hears("A 1001 len 1000 ack 1").hears("PA 2001 len 48 ack 1")
                 .says("A 1 ack 2049 win 0");
@@ -457,7 +457,7 @@ class DataTest {
 
     @Test
     void aClosedWindowTakesAFinWithoutData() {
-        Dialogue d = established(plain().receiveBufferBytes(2048));
+        Dialogue d = established(plain().initialReceiveBufferBytes(2048));
         d.events.readAtOnce = false;
         d.hears("A 1 len 2048 ack 1").says("A 1 ack 2049 win 0");
         d.hears("FA 2049 len 1 ack 1").says("A 1 ack 2049 win 0").state(ESTABLISHED);

@@ -246,7 +246,7 @@ final class Dialogue {
             int part = Math.min(segmentBytes, length - at);
             s.addSlice(Unpooled.wrappedBuffer(new byte[part]), 0, part);
         }
-        s.segmentSize = segmentBytes;
+        s.segmentSizeBytes = segmentBytes;
     }
 
     private String format(Segment s) {
@@ -276,8 +276,8 @@ final class Dialogue {
         if (s.sackPermitted) {
             text.append(" sackOK");
         }
-        if (s.fastOpenCookieBytes != Segment.ABSENT) {
-            text.append(" cookie ").append(s.fastOpenCookieBytes).append('/').append(s.fastOpenCookieHigh);
+        if (s.fastOpenCookieLengthBytes != Segment.ABSENT) {
+            text.append(" cookie ").append(s.fastOpenCookieLengthBytes).append('/').append(s.fastOpenCookieHigh);
         }
         if (s.timestamps) {
             text.append(" ts ").append(s.tsValue).append('/').append(s.tsEcho);

@@ -38,7 +38,7 @@ class HeldStateTest {
         Segment cookie = cookie(d, 6000);
         d.engine.onSegment(from(6000).flags(TcpFlags.ACK).seq(78).ack(cookie.seq + 1).window(100)
                 .timestamps(510, cookie.tsValue + milliseconds), d.now);
-        assertEquals(List.of(), d.engine.brokenInvariants());
+        assertEquals(List.of(), d.engine.invariantViolations());
         assertEquals(1, d.engine.connectionCount());
         assertEquals(1, d.engine.counters().synCookiesRejected);
         assertEquals(0, d.engine.counters().synCookiesAccepted);
@@ -47,7 +47,7 @@ class HeldStateTest {
         d.after(200_000);
         assertEquals(0, d.engine.connectionCount());
         assertEquals(Tcb.NEVER, d.engine.nextDeadlineNanos());
-        assertEquals(List.of(), d.engine.brokenInvariants());
+        assertEquals(List.of(), d.engine.invariantViolations());
     }
 
     @ParameterizedTest
@@ -63,7 +63,7 @@ class HeldStateTest {
                 .timestamps(510, cookie.tsValue), d.now);
         d.heard("accepted");
         assertEquals(ESTABLISHED, d.events.accepted.state());
-        assertEquals(List.of(), d.engine.brokenInvariants());
+        assertEquals(List.of(), d.engine.invariantViolations());
     }
 
     // ---- connections that their user has closed ----
@@ -82,7 +82,7 @@ class HeldStateTest {
     private static long livesWhileAnswered(Dialogue d, String... answers) {
         long begin = d.now;
         for (int i = 0; d.engine.connectionCount() > 0; i++) {
-            assertEquals(List.of(), d.engine.brokenInvariants());
+            assertEquals(List.of(), d.engine.invariantViolations());
             d.after(0).after(Math.max(1, (d.engine.nextDeadlineNanos() - d.now) / 1_000_000 + 1));
             assertEquals(true, i < 5000, "there is no end");
             d.hears(answers[i % answers.length]);
@@ -157,7 +157,7 @@ class HeldStateTest {
         assertEquals(1, d.engine.connectionCount());
         assertEquals(0, d.c.queuedBytes());
         assertEquals(0, d.engine.orphans.queuedBytes());
-        assertEquals(List.of(), d.engine.brokenInvariants());
+        assertEquals(List.of(), d.engine.invariantViolations());
     }
 
     @Test
@@ -186,7 +186,7 @@ class HeldStateTest {
             c.close();
             all.add(c);
             d.after(10);
-            assertEquals(List.of(), d.engine.brokenInvariants());
+            assertEquals(List.of(), d.engine.invariantViolations());
         }
         return all;
     }
@@ -209,7 +209,7 @@ class HeldStateTest {
         assertEquals(List.of(FIN_WAIT_2, CLOSED, FIN_WAIT_1), all.stream().map(TcpConnection::state).toList());
         assertEquals(1, d.engine.counters().orphanOverflows);
         assertEquals(3, d.engine.orphanCount());
-        assertEquals(List.of(), d.engine.brokenInvariants());
+        assertEquals(List.of(), d.engine.invariantViolations());
     }
 
     @Test

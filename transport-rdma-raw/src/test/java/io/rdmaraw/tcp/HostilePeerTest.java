@@ -61,8 +61,8 @@ class HostilePeerTest {
         };
         int isn = -random.nextInt(3000);
         TcpConfig config = TcpConfig.builder().initialSequence(() -> isn).sack(kind != 1).timestamps(kind == 2)
-                .receiveBufferBytes(2048 + random.nextInt(60_000)).noDelay(random.nextBoolean()).retries(5)
-                .maxOutOfOrderBytes(20_000).maxTimeWait(3)
+                .initialReceiveBufferBytes(2048 + random.nextInt(60_000)).noDelay(random.nextBoolean()).maxTimeouts(5)
+                .maxOutOfOrderBytes(20_000).maxTimeWaitConnections(3)
                 .ecn((isn & 1) == 0 ? TcpConfig.EcnMode.ACTIVE : TcpConfig.EcnMode.ACCURATE)
                 .synCookies(TcpConfig.SynCookieMode.values()[random.nextInt(3)]).build();
         TcpEngine engine = new TcpEngine(config, events, new SplittableRandom(kind), now);
@@ -90,7 +90,7 @@ class HostilePeerTest {
             for (TcpConnection each : connections) {
                 check(each);
             }
-            assertEquals(List.of(), engine.brokenInvariants());
+            assertEquals(List.of(), engine.invariantViolations());
             if (random.nextInt(3) == 0) {
                 now = Math.max(now, Math.min(engine.nextDeadlineNanos(), now + random.nextInt(1_000_000_000)));
                 engine.advance(now);
@@ -121,7 +121,7 @@ class HostilePeerTest {
                 }
             }
             case 8 -> c.engine.onIcmp(IcmpErrorKind.values()[random.nextInt(6)], 0, HERE, c.localPort(), 0, THERE,
-                    c.remotePort(), c.sendUnacknowledged() + random.nextInt(100), random.nextInt(1600), now);
+                    c.remotePort(), c.sndUna() + random.nextInt(100), random.nextInt(1600), now);
             default -> {
             }
         }
@@ -138,9 +138,9 @@ class HostilePeerTest {
         if (port == 80 && random.nextBoolean()) {
             s.flags(TcpFlags.SYN);
         }
-        s.seq(near(random, c.receiveNext(), c.receiveEdge()));
-        s.ack(random.nextInt(4) == 0 ? last + random.nextInt(3000) : near(random, c.sendUnacknowledged(),
-                c.sendNext()));
+        s.seq(near(random, c.rcvNxt(), c.rcvAdv()));
+        s.ack(random.nextInt(4) == 0 ? last + random.nextInt(3000) : near(random, c.sndUna(),
+                c.sndNxt()));
         s.window(random.nextInt(3) == 0 ? random.nextInt(3) : random.nextInt(65536));
         s.ecn(random.nextInt(4)).urgentPointer(random.nextInt(100));
         if (random.nextInt(3) == 0) {
@@ -151,8 +151,8 @@ class HostilePeerTest {
                     random.nextInt(3) == 0 ? random.nextInt() : c.timestamp(now) - random.nextInt(50));
         }
         for (int i = random.nextInt(5); i > 0; i--) {
-            s.addSack(near(random, c.sendUnacknowledged(), c.sendNext()), near(random, c.sendUnacknowledged(),
-                    c.sendNext()));
+            s.addSack(near(random, c.sndUna(), c.sndNxt()), near(random, c.sndUna(),
+                    c.sndNxt()));
         }
         if (random.nextBoolean()) {
             ByteBuf buffer = Unpooled.wrappedBuffer(new byte[1 + random.nextInt(2000)]);

@@ -26,7 +26,7 @@ class LossTest {
 
     @Test
     void timeoutsDoubleUntilConnectionFails() {
-        Dialogue d = established(plain().retries(4), NO_SACK).send(500).says("PA 1 len 500 ack 1");
+        Dialogue d = established(plain().maxTimeouts(4), NO_SACK).send(500).says("PA 1 len 500 ack 1");
         for (long expected = 210; expected <= 1680; expected *= 2) {
             assertEquals(expected, d.waits(10_000), 3);
             d.says("PA 1 len 500 ack 1");

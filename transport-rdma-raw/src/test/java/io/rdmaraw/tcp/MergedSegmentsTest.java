@@ -61,7 +61,7 @@ class MergedSegmentsTest {
 
     @Test
     void partBeyondWindowIsCutOff() {
-        Dialogue d = Dialogue.established(Dialogue.plain().receiveBufferBytes(2500));
+        Dialogue d = Dialogue.established(Dialogue.plain().initialReceiveBufferBytes(2500));
         d.events.readAtOnce = false;
         d.hears("A 1 len 4000 of 1000 ack 1");
         assertEquals(2500, d.c.unreadBytes());

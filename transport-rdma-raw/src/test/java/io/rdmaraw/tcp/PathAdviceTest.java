@@ -133,7 +133,7 @@ class PathAdviceTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 3, 5})
     void missingAnswersMakePathSuspect(int retries) {
-        TcpEngine engine = engine(TcpConfig.builder().pathRetries(retries));
+        TcpEngine engine = engine(TcpConfig.builder().pathSuspectTimeouts(retries));
         labelOfSyn(engine, HIGH, 7, 4000);
         for (int i = 1; i <= 6; i++) {
             expire(engine);

@@ -87,7 +87,7 @@ class ReceiveMemoryTest {
     }
 
     private void assertSound() {
-        assertEquals(List.of(), engine.brokenInvariants());
+        assertEquals(List.of(), engine.invariantViolations());
     }
 
     @AfterEach
@@ -106,7 +106,7 @@ class ReceiveMemoryTest {
     void wholeWindowIsHeldAfterLossForAnySlotSize(int slotBytes) {
         start(TcpLimits.builder(), 1);
         TcpConnection c = connections.getFirst();
-        c.receiveBuffer(512 << 10);
+        c.receiveBufferBytes(512 << 10);
         poll();
         int window = c.rcvAdv - c.rcvNxt;
         int sent = 0;
@@ -339,7 +339,7 @@ class ReceiveMemoryTest {
         TcpConnection c = connections.get(0);
         for (int i = 0; i < 20_000; i++) {
             receive(0, 1 + i, 1);
-            c.unreadPieceMerged();
+            c.reportPieceMerged();
             assertEquals(i + 1, c.unreadBytes());
         }
         assertEquals(1, c.unreadPieces());
@@ -413,7 +413,7 @@ class ReceiveMemoryTest {
     @Test
     void refusedPeerSeesClosedWindow() {
         Dialogue d = Dialogue.established(
-                Dialogue.plain().receiveBufferBytes(16 << 10).maxReceiveBufferBytes(16 << 10));
+                Dialogue.plain().initialReceiveBufferBytes(16 << 10).maxReceiveBufferBytes(16 << 10));
         d.events.readAtOnce = false;
         int taken = 0;
         while (d.engine.counters().receiveMemoryDrops == 0) {

@@ -11,13 +11,13 @@ class ReceiveTuningTest {
     private static final int LIMIT = 150_000;
 
     private static Dialogue growing() {
-        return Dialogue.established(Dialogue.plain().receiveBufferBytes(INITIAL).maxReceiveBufferBytes(LIMIT),
+        return Dialogue.established(Dialogue.plain().initialReceiveBufferBytes(INITIAL).maxReceiveBufferBytes(LIMIT),
                 "SA 0 ack 1 win 65535 mss 1000 ws 0 sackOK");
     }
 
     /** Receives {@code bytes} from the peer, then lets a round trip of 10 ms pass. */
     private static void roundTrip(Dialogue d, int bytes) {
-        int begin = d.c.receiveNext() - Dialogue.IRS;
+        int begin = d.c.rcvNxt() - Dialogue.IRS;
         for (int at = begin; at < begin + bytes; at += 1000) {
             d.hears("A " + at + " ack 1 len 1000");
             d.after(0);
@@ -38,7 +38,7 @@ class ReceiveTuningTest {
             roundTrip(d, LIMIT - 10_000);
         }
         assertEquals(LIMIT, d.c.receiveBufferBytes);
-        assertTrue(d.c.receiveEdge() - d.c.receiveNext() > LIMIT - 2000, "and all of it is offered");
+        assertTrue(d.c.rcvAdv() - d.c.rcvNxt() > LIMIT - 2000, "and all of it is offered");
     }
 
     @Test
@@ -63,7 +63,7 @@ class ReceiveTuningTest {
     @Test
     void bufferSetByUserDoesNotGrow() {
         Dialogue d = growing();
-        d.c.receiveBuffer(40_000);
+        d.c.receiveBufferBytes(40_000);
         for (int i = 0; i < 10; i++) {
             roundTrip(d, 38_000);
         }
@@ -72,8 +72,8 @@ class ReceiveTuningTest {
 
     @Test
     void windowScaleOfSynFitsMaximumBuffer() {
-        new Dialogue(Dialogue.plain().receiveBufferBytes(INITIAL).maxReceiveBufferBytes(4 << 20)).connect()
+        new Dialogue(Dialogue.plain().initialReceiveBufferBytes(INITIAL).maxReceiveBufferBytes(4 << 20)).connect()
                 .says("S 0 win 20000 ws 7");
-        new Dialogue(Dialogue.plain().receiveBufferBytes(INITIAL)).connect().says("S 0 win 20000 ws 0");
+        new Dialogue(Dialogue.plain().initialReceiveBufferBytes(INITIAL)).connect().says("S 0 win 20000 ws 0");
     }
 }

@@ -106,7 +106,7 @@ class RefusedSegmentTest {
      */
     @Test
     void challengeAdvertisesNoMoreThanSynAck() {
-        Dialogue d = new Dialogue(plain().receiveBufferBytes(1 << 20)).listen(8);
+        Dialogue d = new Dialogue(plain().initialReceiveBufferBytes(1 << 20)).listen(8);
         d.hears("S 0 mss 1000 ws 4").says("SA 0 ack 1 win 65535 ws 5");
         d.hears("S 500000 mss 1000").says("A 1 ack 1 win 2047");
         d.hears("S 0 mss 1000 ws 4").says("SA 0 ack 1 win 65535 ws 5");

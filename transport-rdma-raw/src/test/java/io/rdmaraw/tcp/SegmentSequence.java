@@ -59,18 +59,18 @@ final class SegmentSequence implements TcpEvents {
         int settings = u8();
         int isn = -(u8() << 4);
         TcpConfig config = TcpConfig.builder().initialSequence(() -> isn).sack((settings & 1) == 0)
-                .timestamps((settings & 2) == 0).noDelay((settings & 4) == 0).receiveBufferBytes(RECEIVE_BUFFER)
-                .maxOutOfOrderBytes(MAX_OUT_OF_ORDER).retries(5).maxTimeWait(MAX_TIME_WAIT)
+                .timestamps((settings & 2) == 0).noDelay((settings & 4) == 0).initialReceiveBufferBytes(RECEIVE_BUFFER)
+                .maxOutOfOrderBytes(MAX_OUT_OF_ORDER).maxTimeouts(5).maxTimeWaitConnections(MAX_TIME_WAIT)
                 .ecn((settings & 8) == 0 ? TcpConfig.EcnMode.ACTIVE : TcpConfig.EcnMode.PASSIVE)
                 .synCookies(TcpConfig.SynCookieMode.values()[(settings >>> 4) % 3]).build();
         engine = new TcpEngine(config, this, new SplittableRandom(1), now);
         TcpListener listener = engine.listen(0, 0, LISTENING, BACKLOG, null);
         if ((settings & 64) != 0) {
-            listener.fastOpen(BACKLOG / 2);
+            listener.maxFastOpens(BACKLOG / 2);
         }
         connections.add(engine.connect(now, 0, HERE, 4000, 0, THERE, 5000, null, 0, null));
         if ((settings & 128) != 0) {
-            connections.get(0).fastOpen();
+            connections.get(0).enableFastOpen();
         }
     }
 
@@ -119,7 +119,7 @@ final class SegmentSequence implements TcpEvents {
             case 9, 10 -> say(c);
             case 11 -> call(c);
             case 12 -> engine.onIcmp(IcmpErrorKind.values()[u8() % IcmpErrorKind.values().length], 0, HERE,
-                    c.localPort(), 0, THERE, c.remotePort(), c.sendUnacknowledged() + (byte) u8(), u16(), now);
+                    c.localPort(), 0, THERE, c.remotePort(), c.sndUna() + (byte) u8(), u16(), now);
             case 13 -> pass(u16() * 1_000L);
             case 14 -> pass(u16() * 1_000_000L);
             default -> pass(engine.nextDeadlineNanos() - now);
@@ -155,10 +155,10 @@ final class SegmentSequence implements TcpEvents {
         int flags = form & 7;
         s.flags(flags < USUAL_FLAGS.length ? USUAL_FLAGS[flags] : u8()).ecn(form >>> 3 & 3);
         s.seq(switch (form >>> 5) {
-            case 0, 1, 2, 3 -> c.receiveNext();
-            case 4 -> c.receiveEdge() + (byte) u8();
-            case 5 -> c.receiveNext() + (short) u16();
-            case 6 -> c.receiveNext() + (byte) u8();
+            case 0, 1, 2, 3 -> c.rcvNxt();
+            case 4 -> c.rcvAdv() + (byte) u8();
+            case 5 -> c.rcvNxt() + (short) u16();
+            case 6 -> c.rcvNxt() + (byte) u8();
             default -> u16() << 16 | u16();
         });
         int window = u8();
@@ -174,10 +174,10 @@ final class SegmentSequence implements TcpEvents {
 
     private int near(TcpConnection c, int which) {
         return switch (which) {
-            case 0, 1, 2 -> c.sendNext();
-            case 3 -> c.sendUnacknowledged();
-            case 4 -> c.sendUnacknowledged() + u16() % (c.sendNext() - c.sendUnacknowledged() + 1 & 0x7fff_ffff | 1);
-            case 5 -> c.sendNext() + (byte) u8();
+            case 0, 1, 2 -> c.sndNxt();
+            case 3 -> c.sndUna();
+            case 4 -> c.sndUna() + u16() % (c.sndNxt() - c.sndUna() + 1 & 0x7fff_ffff | 1);
+            case 5 -> c.sndNxt() + (byte) u8();
             case 6 -> lastSeq + u16();
             default -> u16() << 16 | u16();
         };
@@ -209,7 +209,7 @@ final class SegmentSequence implements TcpEvents {
                 s.timestamps(options.timestampValue(), options.timestampEcho());
             }
             for (int i = 0; i < options.sackBlockCount(); i++) {
-                s.addSack(options.sackLeft(i), options.sackRight(i));
+                s.addSack(options.sackStart(i), options.sackEnd(i));
             }
         }
     }
@@ -240,7 +240,7 @@ final class SegmentSequence implements TcpEvents {
                 c.cork((what & 8) == 0);
                 c.quickAck((what & 16) == 0);
                 c.finWait2Millis((what >>> 5) * 1_000 - 1_000);
-                c.notSentLowWater((what >>> 4) * 500);
+                c.notSentLowWaterBytes((what >>> 4) * 500);
                 c.notSentRoom();
             }
             default -> c.reportRead(c.unreadBytes());
@@ -262,7 +262,7 @@ final class SegmentSequence implements TcpEvents {
             if (out.sourcePort == LISTENING && out.has(TcpFlags.SYN)) {
                 knockedPort = out.destinationPort;
                 knockedIsn = out.seq;
-                if (out.fastOpenCookieBytes == 8) {
+                if (out.fastOpenCookieLengthBytes == 8) {
                     knownCookie = out.fastOpenCookieHigh;
                 }
             }

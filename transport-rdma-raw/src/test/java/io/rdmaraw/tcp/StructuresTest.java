@@ -170,7 +170,7 @@ class StructuresTest {
                     }
                     case 4 -> {
                         if (!sb.isSacked(entry)) {
-                            sb.retransmitted(entry, now);
+                            sb.markRetransmitted(entry, now);
                         }
                     }
                     case 5 -> sb.removeHead();
@@ -188,7 +188,7 @@ class StructuresTest {
                         if (random.nextInt(10) == 0) {
                             sb.clearLosses();
                         } else if (random.nextInt(10) == 0) {
-                            sb.clearSacks();
+                            sb.markSackedLost();
                         }
                     }
                 }
@@ -472,7 +472,7 @@ class StructuresTest {
                 }
                 case 4 -> {
                     if (board.isLost(entry)) {
-                        board.retransmitted(entry, step);
+                        board.markRetransmitted(entry, step);
                     }
                 }
                 default -> {
@@ -487,7 +487,7 @@ class StructuresTest {
 
     private static Scoreboard repaired(Scoreboard board) {
         while (board.lostBytes() > 0) {
-            board.retransmitted(board.firstLost(), 1000);
+            board.markRetransmitted(board.firstLost(), 1000);
         }
         return board;
     }

@@ -82,7 +82,7 @@ public final class FrameChecks {
         if (verdict == ParseVerdict.ICMP || verdict == ParseVerdict.ICMPV6) {
             ParseVerdict quoted = parser.parseQuote(frame, quote);
             checkRanges(quoted, frame.payloadLengthBytes(), quote);
-            NeighborDiscovery.linkLayerOption(frame.transportAddress(),
+            NeighborDiscovery.linkLayerOption(frame.transportHeaderAddress(),
                     frame.transportHeaderLengthBytes() + frame.payloadLengthBytes(), 24, 1);
         }
     }
@@ -93,14 +93,14 @@ public final class FrameChecks {
             return;
         }
         assertTrue(frame.networkOffset >= 0);
-        assertTrue(frame.networkOffset + frame.networkLengthBytes() <= lengthBytes);
+        assertTrue(frame.networkOffset + frame.packetLengthBytes() <= lengthBytes);
         assertTrue(frame.payloadOffset() >= 0 && frame.payloadLengthBytes() >= 0);
         assertTrue(frame.payloadOffset() + frame.payloadLengthBytes() <= lengthBytes);
         assertTrue(frame.transportOffset() + frame.transportHeaderLengthBytes() <= lengthBytes);
         if (frame.transportHeaderLengthBytes() > 0) {
             assertEquals(frame.transportOffset() + frame.transportHeaderLengthBytes(), frame.payloadOffset());
             assertTrue(frame.payloadOffset() + frame.payloadLengthBytes()
-                    <= frame.networkOffset + frame.networkLengthBytes());
+                    <= frame.networkOffset + frame.packetLengthBytes());
         }
     }
 

@@ -70,13 +70,13 @@ class FrameParserTest {
         assertEquals(80, frame.destinationPort());
         assertEquals(14, frame.networkOffset);
         assertEquals(20, frame.networkHeaderLengthBytes);
-        assertEquals(57, frame.networkLengthBytes());
+        assertEquals(57, frame.packetLengthBytes());
         assertEquals(34, frame.transportOffset());
         assertEquals(32, frame.transportHeaderLengthBytes());
         assertTrue(frame.dontFragment);
         assertEquals(64, frame.hopLimit());
         assertEquals("hello", payload());
-        long header = frame.transportAddress();
+        long header = frame.transportHeaderAddress();
         assertEquals(0x01020304, TcpHeader.sequence(header));
         assertEquals(0x0a0b0c0d, NetworkOrder.getInt(header + 8));
         assertEquals(TcpFlags.ACK | TcpFlags.PSH, NetworkOrder.getU8(header + 13));
@@ -130,7 +130,7 @@ class FrameParserTest {
     void arp() {
         String macs = "ffffffffffff 020000000001 0806";
         expect(ParseVerdict.ARP, hex(macs, "0001 0800 06 04 0001 020000000001 c0a80001 000000000000 c0a80002"));
-        long packet = frame.networkAddress();
+        long packet = frame.networkHeaderAddress();
         assertEquals(ArpPacket.REQUEST, ArpPacket.operation(packet));
         assertEquals(0x020000000001L, ArpPacket.senderMac(packet));
         assertEquals(0xc0a80001, ArpPacket.senderIp(packet));
@@ -176,12 +176,12 @@ class FrameParserTest {
     @Test
     void ipv4Fragments() {
         expectIpv4(ParseVerdict.FRAGMENT, ipv4(17, 0x2000, new byte[16]));
-        assertTrue(frame.isMoreFragments());
+        assertTrue(frame.hasMoreFragments());
         assertEquals(0, frame.fragmentOffsetBytes());
         assertEquals(0x1234, frame.fragmentIdentification());
         assertEquals(0, frame.sourcePort());
         expectIpv4(ParseVerdict.FRAGMENT, ipv4(17, 2, DATA));
-        assertFalse(frame.isMoreFragments());
+        assertFalse(frame.hasMoreFragments());
         assertEquals(16, frame.fragmentOffsetBytes());
         assertEquals("hello", payload());
         expectIpv4(ParseVerdict.IPV4_BAD_FRAGMENT, ipv4(17, 0x2000, DATA));
@@ -261,7 +261,7 @@ class FrameParserTest {
     @Test
     void ipv6Fragments() {
         expectIpv6(ParseVerdict.FRAGMENT, ipv6(44, 64, hex("1100 0009 01020304 68656c6c6f212121")));
-        assertTrue(frame.isMoreFragments());
+        assertTrue(frame.hasMoreFragments());
         assertEquals(8, frame.fragmentOffsetBytes());
         assertEquals(0x01020304, frame.fragmentIdentification());
         assertEquals(IpProtocol.UDP, frame.protocol());
@@ -276,9 +276,9 @@ class FrameParserTest {
     @Test
     void icmp() {
         expectIpv4(ParseVerdict.ICMP, ipv4(1, 0, checksummed(4, 1, 2, join(hex("0800 0000 abcd 0007"), DATA))));
-        assertEquals(IcmpHeader.ECHO_REQUEST, IcmpHeader.type(frame.transportAddress()));
-        assertEquals(0xabcd, NetworkOrder.getU16(frame.transportAddress() + 4));
-        assertEquals(7, NetworkOrder.getU16(frame.transportAddress() + 6));
+        assertEquals(IcmpHeader.ECHO_REQUEST, IcmpHeader.type(frame.transportHeaderAddress()));
+        assertEquals(0xabcd, NetworkOrder.getU16(frame.transportHeaderAddress() + 4));
+        assertEquals(7, NetworkOrder.getU16(frame.transportHeaderAddress() + 6));
         assertEquals("hello", payload());
         expectIpv4(ParseVerdict.ICMP_TRUNCATED, ipv4(1, 0, new byte[7]));
         expectIpv4(ParseVerdict.ICMP_BAD_CHECKSUM, ipv4(1, 0, hex("0800 1111 abcd 0007")));
@@ -292,7 +292,7 @@ class FrameParserTest {
         String solicitation = "8700 0000 00000000" + Frames.V6_DESTINATION;
         byte[] good = checksummed(6, 58, 2, hex(solicitation, "0101 020000000001"));
         expectIpv6(ParseVerdict.ICMPV6, ipv6(58, 255, good));
-        long message = frame.transportAddress();
+        long message = frame.transportHeaderAddress();
         assertEquals(0x20010db800000000L, NeighborDiscovery.targetHigh(message));
         assertEquals(2, NeighborDiscovery.targetLow(message));
         assertEquals(0x020000000001L, NeighborDiscovery.linkLayerOption(message, 32, 24, 1));
@@ -313,20 +313,20 @@ class FrameParserTest {
         byte[] ours = ipv4(6, 0x4000, tcp(4, new byte[0], DATA));
         byte[] cut = java.util.Arrays.copyOf(ours, 28);
         expectIpv4(ParseVerdict.ICMP, ipv4(1, 0, checksummed(4, 1, 2, join(hex("0304 0000 0000 0578"), cut))));
-        assertEquals(1400, IcmpHeader.nextHopMtu(frame.transportAddress()));
+        assertEquals(1400, IcmpHeader.nextHopMtu(frame.transportHeaderAddress()));
         ParsedFrame quote = new ParsedFrame();
         assertEquals(ParseVerdict.TCP, parser.parseQuote(frame, quote));
         assertEquals(0xc0a80001, quote.sourceIpv4());
         assertEquals(0x3333, quote.sourcePort());
         assertEquals(80, quote.destinationPort());
-        assertEquals(0x01020304, TcpHeader.sequence(quote.transportAddress()));
+        assertEquals(0x01020304, TcpHeader.sequence(quote.transportHeaderAddress()));
         expectIpv4(ParseVerdict.ICMP, ipv4(1, 0, checksummed(4, 1, 2, join(hex("0304 0000 0000 0578"),
                 java.util.Arrays.copyOf(ours, 27)))));
         assertEquals(ParseVerdict.QUOTE_UNUSABLE, parser.parseQuote(frame, quote));
 
         byte[] ours6 = java.util.Arrays.copyOf(ipv6(17, 64, udp(6, new byte[2000])), 1232);
         expectIpv6(ParseVerdict.ICMPV6, ipv6(58, 64, checksummed(6, 58, 2, join(hex("0200 0000 00000500"), ours6))));
-        assertEquals(1280, IcmpHeader.packetTooBigMtu(frame.transportAddress()));
+        assertEquals(1280, IcmpHeader.packetTooBigMtu(frame.transportHeaderAddress()));
         assertEquals(ParseVerdict.UDP, parser.parseQuote(frame, quote));
         assertEquals(0x1111, quote.sourcePort());
         assertEquals(0x2222, quote.destinationPort());

@@ -82,7 +82,7 @@ class TcpOptionsFuzz {
                 .append(o.timestampValue()).append(' ').append(o.timestampEcho()).append(' ')
                 .append(o.fastOpenCookieLengthBytes()).append(' ').append(o.fastOpenCookieOffset());
         for (int i = 0; i < o.sackBlockCount(); i++) {
-            text.append(' ').append(o.sackLeft(i)).append('-').append(o.sackRight(i));
+            text.append(' ').append(o.sackStart(i)).append('-').append(o.sackEnd(i));
         }
         return text.toString();
     }

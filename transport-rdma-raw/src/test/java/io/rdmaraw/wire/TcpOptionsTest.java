@@ -44,8 +44,8 @@ class TcpOptionsTest {
         assertEquals(0x11111111, options.timestampValue());
         assertEquals(0x22222222, options.timestampEcho());
         assertEquals(1, options.sackBlockCount());
-        assertEquals(-16, options.sackLeft(0));
-        assertEquals(16, options.sackRight(0));
+        assertEquals(-16, options.sackStart(0));
+        assertEquals(16, options.sackEnd(0));
     }
 
     @Test
@@ -105,7 +105,7 @@ class TcpOptionsTest {
     void arbitraryBytesAreReadWithinBounds(@ForAll @Size(max = 40) byte[] bytes) {
         options.parse(MEMORY.putAtEnd(bytes), bytes.length);
         options.parse(MEMORY.putAtStart(bytes), bytes.length);
-        assertTrue(options.sackBlockCount() <= TcpOptions.MAXIMUM_SACK_BLOCKS);
+        assertTrue(options.sackBlockCount() <= TcpOptions.MAX_SACK_BLOCKS);
         assertTrue(options.windowScale() <= 14);
         assertTrue(options.fastOpenCookieOffset() + options.fastOpenCookieLengthBytes() <= bytes.length);
     }
@@ -145,8 +145,8 @@ class TcpOptionsTest {
         assertTrue(options.parse(start, (int) (end - start)));
         assertEquals(blocks, options.sackBlockCount());
         for (int i = 0; i < blocks; i++) {
-            assertEquals(value + i, options.sackLeft(i));
-            assertEquals(echo - i, options.sackRight(i));
+            assertEquals(value + i, options.sackStart(i));
+            assertEquals(echo - i, options.sackEnd(i));
         }
     }
 

@@ -21,8 +21,8 @@ import java.util.List;
 @State
 public class HandoverRoleTest {
     private static final int PORT = 80;
-    private static final List<PortHandover.SharedPort> SHARED =
-            List.of(new PortHandover.SharedPort(IpAddress.ANY_IPV4, PORT));
+    private static final List<PortHandover.HandoverPort> SHARED =
+            List.of(new PortHandover.HandoverPort(IpAddress.ANY_IPV4, PORT));
     private static final Segment SEGMENT = new Segment().destination(0, 1, PORT);
 
     private final PortHandover handover = new PortHandover();
@@ -35,6 +35,6 @@ public class HandoverRoleTest {
     @Actor
     public void loop(ZZ_Result result) {
         result.r1 = handover.role() != PortHandover.Role.ALONE;
-        result.r2 = handover.isShared(SEGMENT);
+        result.r2 = handover.isOnHandoverPort(SEGMENT);
     }
 }

@@ -20,7 +20,7 @@ final class FramesProgram {
         DeviceName device = new DeviceName(options.device());
         boolean soft = device.isSoftware();
         List<String> command = new ArrayList<>(List.of(framesBench, what.modeName(),
-                "--device", device.inProvider(),
+                "--device", device.providerName(),
                 "--burst", Integer.toString(what.burst()), "--seconds", Double.toString(options.runSeconds()),
                 "--frame-length", Integer.toString(options.frameBytes())));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);

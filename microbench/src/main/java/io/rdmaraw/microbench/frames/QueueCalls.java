@@ -24,7 +24,7 @@ import java.util.Arrays;
  */
 final class QueueCalls implements AutoCloseable {
     private static final String UNUSED_MAC = "02:00:00:00:00:02";
-    private static final int BURST = FrameQueue.BURST_FRAMES;
+    private static final int BURST = FrameQueue.MAX_BURST_FRAMES;
 
     private final EmulatedDevice device;
     private final SharedDevice shared;

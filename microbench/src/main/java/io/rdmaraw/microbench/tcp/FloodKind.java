@@ -47,18 +47,18 @@ enum FloodKind {
         int write(long frame, Target to, RandomGenerator random) {
             int bytes = writeSegment(frame, to, random, TcpFlags.SYN);
             long ip = frame + EthernetHeader.LENGTH_BYTES;
-            long tcp = ip + Ipv4Header.MINIMUM_LENGTH_BYTES;
-            int tcpBytes = bytes - EthernetHeader.LENGTH_BYTES - Ipv4Header.MINIMUM_LENGTH_BYTES;
+            long tcp = ip + Ipv4Header.MIN_LENGTH_BYTES;
+            int tcpBytes = bytes - EthernetHeader.LENGTH_BYTES - Ipv4Header.MIN_LENGTH_BYTES;
             for (int i = tcpBytes - 1; i >= 0; i--) {
                 NativeMemory.putByte(tcp + OPTION_BYTES + i, NativeMemory.getByte(tcp + i));
             }
             int length = Ipv4Header.totalLengthBytes(ip) + OPTION_BYTES;
-            NativeMemory.putByte(ip, (byte) (4 << 4 | (Ipv4Header.MINIMUM_LENGTH_BYTES + OPTION_BYTES) / 4));
+            NativeMemory.putByte(ip, (byte) (4 << 4 | (Ipv4Header.MIN_LENGTH_BYTES + OPTION_BYTES) / 4));
             NetworkOrder.putU16(ip + 2, length);
             for (int i = 0; i < OPTION_BYTES; i++) {
                 NativeMemory.putByte(tcp + i, (byte) Ipv4Header.OPTION_NOP);
             }
-            Ipv4Header.updateChecksum(ip, Ipv4Header.MINIMUM_LENGTH_BYTES + OPTION_BYTES);
+            Ipv4Header.updateChecksum(ip, Ipv4Header.MIN_LENGTH_BYTES + OPTION_BYTES);
             return bytes + OPTION_BYTES;
         }
     },
@@ -129,11 +129,11 @@ enum FloodKind {
         EthernetHeader.write(frame, to.mac, to.ownMac, EtherType.IPV4);
         long ip = frame + EthernetHeader.LENGTH_BYTES;
         int udpBytes = UdpHeader.LENGTH_BYTES + PAYLOAD_BYTES;
-        Ipv4Header.write(ip, 0, Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes, random.nextInt(1 << 16), flagsAndOffset,
+        Ipv4Header.write(ip, 0, Ipv4Header.MIN_LENGTH_BYTES + udpBytes, random.nextInt(1 << 16), flagsAndOffset,
                 TIME_TO_LIVE, IpProtocol.UDP, randomSource(random), (int) to.address);
         // The checksum stays 0 (none), as IPv4 permits.
-        UdpHeader.write(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, random.nextInt(1024, 65536), to.port, udpBytes);
-        return EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES + udpBytes;
+        UdpHeader.write(ip + Ipv4Header.MIN_LENGTH_BYTES, random.nextInt(1024, 65536), to.port, udpBytes);
+        return EthernetHeader.LENGTH_BYTES + Ipv4Header.MIN_LENGTH_BYTES + udpBytes;
     }
 
     /** Returns the name in options and in case names. */

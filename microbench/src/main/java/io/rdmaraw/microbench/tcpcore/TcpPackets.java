@@ -25,7 +25,7 @@ final class TcpPackets {
      * @param address address of memory with space for at least the MTU
      */
     static int write(Segment s, long address) {
-        int headerBytes = TcpHeaderCodec.lengthBytes(s);
+        int headerBytes = TcpHeaderCodec.headersLengthBytes(s);
         int payloadBytes = s.payloadLength();
         long payloadSum = 0;
         if (payloadBytes > 0) {

@@ -127,7 +127,7 @@ final class CoreSender implements AutoCloseable {
     private int write(long address) {
         EthernetHeader.write(address, peerMac, ourMac, EtherType.IPV4);
         long ip = address + EthernetHeader.LENGTH_BYTES;
-        int headerBytes = TcpHeaderCodec.lengthBytes(segment);
+        int headerBytes = TcpHeaderCodec.headersLengthBytes(segment);
         long at = ip + headerBytes;
         for (int i = 0; i < segment.sliceCount(); i++) {
             NativeMemory.copy(segment.sliceBuffer(i).memoryAddress() + segment.sliceIndex(i), at,

@@ -11,7 +11,7 @@ final class GoodputConfig {
     }
 
     static TcpConfig of(CongestionControl.Factory algorithm) {
-        return TcpConfig.builder().congestionControl(algorithm).receiveBufferBytes(BUFFER_BYTES)
+        return TcpConfig.builder().congestionControl(algorithm).initialReceiveBufferBytes(BUFFER_BYTES)
                 .maxOutOfOrderBytes(BUFFER_BYTES).build();
     }
 }

@@ -36,7 +36,7 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
                     + RecordingLeakDetector.class.getName());
         }
         findLost();
-        slabsBefore = Slab.heldAfterClose();
+        slabsBefore = Slab.heldSlabCount();
         levelBefore = ResourceLeakDetector.getLevel();
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
     }
@@ -58,10 +58,10 @@ public final class LeakExtension implements BeforeAllCallback, AfterAllCallback 
             throw new AssertionError(lost.size() + " buffers were not released; the first: " + lost.getFirst());
         }
         try {
-            Await.until("the slots of loops that have ended", LIMIT, () -> Slab.heldAfterClose() <= slabsBefore);
+            Await.until("the slots of loops that have ended", LIMIT, () -> Slab.heldSlabCount() <= slabsBefore);
         } catch (AssertionError e) {
-            List<String> held = Slab.heldSlots();
-            throw new AssertionError(Slab.heldAfterClose() + " slabs of loops that have ended lack slots, before the"
+            List<String> held = Slab.describeHeldSlots();
+            throw new AssertionError(Slab.heldSlabCount() + " slabs of loops that have ended lack slots, before the"
                     + " class it were " + slabsBefore + "; " + held.size() + " slots are held:\n"
                     + held.stream().limit(DESCRIBED_SLOTS).collect(Collectors.joining("\n")), e);
         }

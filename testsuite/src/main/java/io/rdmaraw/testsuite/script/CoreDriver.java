@@ -34,7 +34,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     private long nowNanos = 1_000 * MILLI;
 
     CoreDriver() {
-        TcpConfig config = TcpConfig.builder().receiveBufferBytes(65_535).ecn(TcpConfig.EcnMode.OFF)
+        TcpConfig config = TcpConfig.builder().initialReceiveBufferBytes(65_535).ecn(TcpConfig.EcnMode.OFF)
                 .keepAliveIdleNanos(1_000 * MILLI).keepAliveIntervalNanos(1_000 * MILLI).build();
         engine = new TcpEngine(config, this, new SplitMix(SEED)::nextLong, nowNanos);
     }

@@ -132,13 +132,13 @@ final class AttackedHost implements TcpEvents {
         for (TcpConnection c : live) {
             StateChecks.atRest("host", c, engine.nextDeadlineNanos());
         }
-        List<String> broken = engine.brokenInvariants();
+        List<String> broken = engine.invariantViolations();
         check(broken.isEmpty(), "every connection has a deadline or a reason", broken.toString());
     }
 
     /** Checks that nothing is left once all peers are silent or closed connections have timed out. */
     void checkEmpty(String after) {
-        check(listener.halfOpen() == 0, "half-open connections end", listener.halfOpen() + " are left " + after);
+        check(listener.halfOpenCount() == 0, "half-open connections end", listener.halfOpenCount() + " are left " + after);
         check(engine.connectionCount() == 0, "closed connections end", engine.connectionCount() + " are left " + after
                 + ": " + live);
         slots.removeIf(slot -> slot.refCnt() == 0);

@@ -12,7 +12,7 @@ final class CoreConfigs {
     }
 
     static TcpConfig of(CorePlan plan) {
-        return TcpConfig.builder().mtuBytes(plan.mtuBytes).receiveBufferBytes(plan.receiveBufferBytes)
+        return TcpConfig.builder().mtuBytes(plan.mtuBytes).initialReceiveBufferBytes(plan.receiveBufferBytes)
                 .maxReceiveBufferBytes(plan.maxReceiveBufferBytes).segmentationBytes(plan.segmentationBytes)
                 .noDelay(plan.noDelay).sack(plan.sack).timestamps(plan.timestamps).windowScaling(plan.windowScaling)
                 .ecn(TcpConfig.EcnMode.values()[plan.ecn]).delayedAckNanos(plan.delayedAckNanos)
@@ -23,7 +23,7 @@ final class CoreConfigs {
                 .synCookies(plan.cookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)
                 // Timeouts that give up are correct in production, but here they would hide errors: a run must
                 // complete despite its faults.
-                .synRetries(PATIENT_RETRIES).synAckRetries(PATIENT_RETRIES).retries(PATIENT_RETRIES)
+                .synRetries(PATIENT_RETRIES).synAckRetries(PATIENT_RETRIES).maxTimeouts(PATIENT_RETRIES)
                 .orphanRetries(PATIENT_RETRIES).finWait2Nanos(7_200_000 * LinkPlan.MILLI).build();
     }
 }

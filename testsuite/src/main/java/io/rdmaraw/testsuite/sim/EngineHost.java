@@ -133,7 +133,7 @@ class EngineHost implements SimHost, TcpEvents {
         EngineSocket[] sockets = live.toArray(EngineSocket[]::new);
         int[] next = new int[sockets.length];
         for (int i = 0; i < sockets.length; i++) {
-            next[i] = sockets[i].connection.sendNext();
+            next[i] = sockets[i].connection.sndNxt();
         }
         this.nowNanos = nowNanos;
         if (!loops.pollSegment(nowNanos, out)) {
@@ -200,7 +200,7 @@ class EngineHost implements SimHost, TcpEvents {
 
     @Override
     public void checkInvariants(long nowNanos) {
-        List<String> broken = loops.brokenInvariants();
+        List<String> broken = loops.invariantViolations();
         check(broken.isEmpty(), "every connection has a deadline or a reason", broken.toString());
         for (EngineSocket socket : live) {
             StateChecks.atRest(name, socket.connection, loops.of(socket).nextDeadlineNanos());
@@ -213,7 +213,7 @@ class EngineHost implements SimHost, TcpEvents {
     @Override
     public void checkEmpty() {
         // Half-open connections do not count: duplicates of old SYNs created them.
-        int kept = loops.connectionCount() - (listener == null ? 0 : listener.halfOpen());
+        int kept = loops.connectionCount() - (listener == null ? 0 : listener.halfOpenCount());
         check(kept == 0, "keeps no connection", name + " keeps " + kept);
         buffers.checkReleased(name);
     }
@@ -228,7 +228,7 @@ class EngineHost implements SimHost, TcpEvents {
     @Override
     public void listen(int port) {
         listener = loops.first().listen(addressHigh, addressLow, port, BACKLOG, null);
-        listener.fastOpen(plan.fastOpen ? BACKLOG : 0);
+        listener.maxFastOpens(plan.fastOpen ? BACKLOG : 0);
     }
 
     @Override
@@ -240,7 +240,7 @@ class EngineHost implements SimHost, TcpEvents {
                 remotePort, null, 0, socket);
         limit(socket);
         if (plan.fastOpen) {
-            socket.connection.fastOpen();
+            socket.connection.enableFastOpen();
             socket.early = true;
         }
         live.add(socket);
@@ -248,7 +248,7 @@ class EngineHost implements SimHost, TcpEvents {
     }
 
     private void limit(EngineSocket socket) {
-        socket.connection.notSentLowWater(plan.notSentLowWaterBytes);
+        socket.connection.notSentLowWaterBytes(plan.notSentLowWaterBytes);
         if (plan.maxPacingRate > 0) {
             socket.connection.maxPacingRate(plan.maxPacingRate);
             // Data sent with fast open before the end of the handshake is not paced.
@@ -331,7 +331,7 @@ class EngineHost implements SimHost, TcpEvents {
         byte[] bytes = new byte[length];
         buffer.getBytes(index, bytes);
         // The simulated users store unread data in one piece.
-        connection.unreadPieceMerged();
+        connection.reportPieceMerged();
         socketOf(connection).events.data(bytes);
     }
 

@@ -78,8 +78,8 @@ final class EngineLoops {
         engines.forEach(engine -> engine.advance(nowNanos));
     }
 
-    List<String> brokenInvariants() {
-        return engines.stream().flatMap(engine -> engine.brokenInvariants().stream()).toList();
+    List<String> invariantViolations() {
+        return engines.stream().flatMap(engine -> engine.invariantViolations().stream()).toList();
     }
 
     int connectionCount() {

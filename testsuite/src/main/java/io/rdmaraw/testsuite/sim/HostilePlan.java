@@ -48,7 +48,7 @@ final class HostilePlan {
 
     /** Returns the host's configuration. All timeouts keep their defaults, because the run tests them. */
     TcpConfig config(TcpSecrets secrets) {
-        return TcpConfig.builder().secrets(secrets).receiveBufferBytes(receiveBufferBytes)
+        return TcpConfig.builder().secrets(secrets).initialReceiveBufferBytes(receiveBufferBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
                 .congestionControl(newReno ? NewReno::new : Cubic::new)
                 .synCookies(alwaysCookies ? TcpConfig.SynCookieMode.ALWAYS : TcpConfig.SynCookieMode.ON_OVERFLOW)

@@ -15,7 +15,7 @@ final class SackPeer implements HostilePeer {
         if (attack.host().connections().isEmpty()) {
             return;
         }
-        int una = attack.host().connections().getFirst().sendUnacknowledged();
+        int una = attack.host().connections().getFirst().sndUna();
         int end = flow.highest;
         int kind = draw.below(4);
         int count = draw.between(200, 1_500);
@@ -51,7 +51,7 @@ final class SackPeer implements HostilePeer {
             }
             // One ACK per two segments: each ACK grows the window by a limited amount (RFC 3465).
             int newest = flow.rcvNxt;
-            for (int at = attack.host().connections().getFirst().sendUnacknowledged(); newest - at > 0;) {
+            for (int at = attack.host().connections().getFirst().sndUna(); newest - at > 0;) {
                 at += Math.min(newest - at, 2 * plan.mss);
                 Packet ack = flow.ack();
                 ack.ack = at;

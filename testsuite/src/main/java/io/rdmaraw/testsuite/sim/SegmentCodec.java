@@ -37,7 +37,7 @@ public final class SegmentCodec {
 
     /** Returns the IP packet of a segment. */
     public byte[] encode(Segment segment) {
-        int headerBytes = TcpHeaderCodec.lengthBytes(segment);
+        int headerBytes = TcpHeaderCodec.headersLengthBytes(segment);
         int payloadBytes = segment.payloadLength();
         copyPayload(segment, base + headerBytes);
         long payloadSum = payloadBytes == 0 ? 0 : InternetChecksum.sum(base + headerBytes, payloadBytes);

@@ -17,13 +17,13 @@ final class StateChecks {
     }
 
     static void atRest(String name, TcpConnection c, long engineDeadlineNanos) {
-        check(c.sendNext() - c.sendUnacknowledged() >= 0, "UNA <= NXT", name + " " + c);
-        check(c.receiveEdge() - c.receiveNext() >= 0, "the window edge lies ahead", name + " " + c);
-        check(c.inFlightBytes() >= 0 && c.inFlightBytes() <= c.sendNext() - c.sendUnacknowledged(),
+        check(c.sndNxt() - c.sndUna() >= 0, "UNA <= NXT", name + " " + c);
+        check(c.rcvAdv() - c.rcvNxt() >= 0, "the window edge lies ahead", name + " " + c);
+        check(c.inFlightBytes() >= 0 && c.inFlightBytes() <= c.sndNxt() - c.sndUna(),
                 "in flight is a part of outstanding", name + " " + c + " in flight " + c.inFlightBytes());
         boolean opening = c.state() == TcpState.SYN_SENT || c.state() == TcpState.SYN_RECEIVED;
         check(opening || c.congestionWindowBytes() > 0, "the congestion window is open", name + " " + c);
-        boolean waits = c.sendNext() != c.sendUnacknowledged() || c.queuedBytes() > 0 || c.state() == TcpState.SYN_SENT
+        boolean waits = c.sndNxt() != c.sndUna() || c.queuedBytes() > 0 || c.state() == TcpState.SYN_SENT
                 || c.state() == TcpState.SYN_RECEIVED || c.state() == TcpState.LAST_ACK;
         check(!waits || c.deadlineNanos() != Long.MAX_VALUE, "what lives has a deadline", name + " " + c + " queued "
                 + c.queuedBytes());
@@ -44,11 +44,11 @@ final class StateChecks {
         }
         int limit = c.congestionWindowBytes() + SEGMENTS_BEYOND_WINDOW * c.segmentBytes();
         boolean beyond = c.inFlightBytes() > limit;
-        boolean again = socket.sentBeyondWindow && socket.beyondAtUna == c.sendUnacknowledged();
+        boolean again = socket.sentBeyondWindow && socket.beyondAtUna == c.sndUna();
         check(!beyond || !again, "flight <= cwnd when new data goes out", name + " " + c + " in flight "
                 + c.inFlightBytes());
         socket.sentBeyondWindow = beyond;
-        socket.beyondAtUna = c.sendUnacknowledged();
+        socket.beyondAtUna = c.sndUna();
     }
 
     /**
@@ -64,16 +64,16 @@ final class StateChecks {
         boolean brandNew = packet.seq - nextBefore >= 0;
         boolean free = slicesFull || plan.noDelay || socket.outputShut || packet.has(Packet.FIN)
                 || packet.has(Packet.SYN);
-        boolean windowCuts = c.sendWindowBytes() < 2 * c.segmentBytes() + (c.sendNext() - c.sendUnacknowledged());
+        boolean windowCuts = c.sendWindowBytes() < 2 * c.segmentBytes() + (c.sndNxt() - c.sndUna());
         if (free || !small || !brandNew || windowCuts) {
             return;
         }
-        boolean another = socket.smallOutstanding && socket.smallEnd - c.sendUnacknowledged() > 0;
+        boolean another = socket.smallOutstanding && socket.smallEnd - c.sndUna() > 0;
         // One more small segment may be sent as a tail loss probe.
-        boolean again = socket.smallTwice && socket.smallTwiceAtUna == c.sendUnacknowledged();
+        boolean again = socket.smallTwice && socket.smallTwiceAtUna == c.sndUna();
         check(!another || !again, "Nagle", name + " " + c + " sends " + packet);
         socket.smallTwice = another;
-        socket.smallTwiceAtUna = c.sendUnacknowledged();
+        socket.smallTwiceAtUna = c.sndUna();
         socket.smallOutstanding = true;
         socket.smallEnd = packet.end();
     }

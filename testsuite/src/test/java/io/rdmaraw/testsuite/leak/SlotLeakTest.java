@@ -41,7 +41,7 @@ class SlotLeakTest {
 
     @BeforeEach
     void setLevel() {
-        heldBefore = Slab.heldAfterClose();
+        heldBefore = Slab.heldSlabCount();
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.PARANOID);
     }
 
@@ -50,7 +50,7 @@ class SlotLeakTest {
         ResourceLeakDetector.setLevel(levelBefore);
         slots.forEach(ByteBuf::release);
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-        assertEquals(heldBefore, Slab.heldAfterClose());
+        assertEquals(heldBefore, Slab.heldSlabCount());
     }
 
     /** Loses each received buffer, but keeps a reference to its slot so that the slot is not collected. */

@@ -149,9 +149,9 @@ class DatagramNetworkChangesTest {
             EthernetHeader.write(frame, mac, MacAddress.parse(pair.peer().mac()),
                     EtherType.IPV4);
             long ip = frame + EthernetHeader.LENGTH_BYTES;
-            Ipv4Header.write(ip, 0, Ipv4Header.MINIMUM_LENGTH_BYTES + UdpHeader.LENGTH_BYTES, 0,
+            Ipv4Header.write(ip, 0, Ipv4Header.MIN_LENGTH_BYTES + UdpHeader.LENGTH_BYTES, 0,
                     Ipv4Header.DONT_FRAGMENT, 64, IpProtocol.UDP, source.ipv4(), destination.ipv4());
-            UdpHeader.write(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, port(), port(), UdpHeader.LENGTH_BYTES);
+            UdpHeader.write(ip + Ipv4Header.MIN_LENGTH_BYTES, port(), port(), UdpHeader.LENGTH_BYTES);
             port.sendFrom(0, frame, 64);
             port.send(1);
         } finally {

@@ -65,7 +65,7 @@ class UserspaceHostOverVethTest {
     private RdmaRawDatagramChannel server(String provider, boolean detect) throws InterruptedException {
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(), RdmaRawIoHandlerConfig.builder()
                 .device(provider + pair.ours().name())
-                .ownAddress(MAC, IPV4 + "/24", GATEWAY).ownAddress(MAC, IPV6 + "/64", null)
+                .userspaceAddress(MAC, IPV4 + "/24", GATEWAY).userspaceAddress(MAC, IPV6 + "/64", null)
                 .detectDuplicateAddresses(detect).build());
         return (RdmaRawDatagramChannel) new Bootstrap().group(group).channel(RdmaRawDatagramChannel.class)
                 .handler(new Echo()).bind(0).sync().channel();

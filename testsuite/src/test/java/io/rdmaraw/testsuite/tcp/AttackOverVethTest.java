@@ -126,6 +126,6 @@ class AttackOverVethTest {
 
     /** Data that acknowledges unsent data is counted like a segment outside the window. */
     private static long challenges(EchoFixture fixture, int flags) {
-        return flags == TcpFlags.ACK ? fixture.tcp("out-of-window") : fixture.tcp("blind-attacks");
+        return flags == TcpFlags.ACK ? fixture.tcp("out-of-window") : fixture.tcp("rejected-segments");
     }
 }

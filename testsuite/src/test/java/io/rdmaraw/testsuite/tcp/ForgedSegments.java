@@ -56,7 +56,7 @@ final class ForgedSegments implements AutoCloseable {
         if (payloadBytes > 0) {
             long payload = segment.sliceBuffer(0).memoryAddress() + segment.sliceIndex(0);
             sum = InternetChecksum.sum(payload, payloadBytes);
-            NativeMemory.copy(payload, headers + TcpHeaderCodec.lengthBytes(segment), payloadBytes);
+            NativeMemory.copy(payload, headers + TcpHeaderCodec.headersLengthBytes(segment), payloadBytes);
         }
         lengthsBytes[waiting] = EthernetHeader.LENGTH_BYTES + TcpHeaderCodec.write(segment, headers, sum)
                 + payloadBytes;
@@ -75,7 +75,7 @@ final class ForgedSegments implements AutoCloseable {
             if (payloadBytes > 0) {
                 long payload = segment.sliceBuffer(0).memoryAddress() + segment.sliceIndex(0);
                 sum = InternetChecksum.sum(payload, payloadBytes);
-                NativeMemory.copy(payload, memory + TcpHeaderCodec.lengthBytes(segment), payloadBytes);
+                NativeMemory.copy(payload, memory + TcpHeaderCodec.headersLengthBytes(segment), payloadBytes);
             }
             byte[] packet = new byte[TcpHeaderCodec.write(segment, memory, sum) + payloadBytes];
             for (int i = 0; i < packet.length; i++) {

@@ -389,11 +389,11 @@ class KernelBesideOverVethTest {
 
     /** Splits a packet; the first fragment contains 8 bytes of the TCP header. */
     private static List<byte[]> inFragments(byte[] packet) {
-        int split = Ipv4Header.MINIMUM_LENGTH_BYTES + 8;
+        int split = Ipv4Header.MIN_LENGTH_BYTES + 8;
         byte[] first = Arrays.copyOf(packet, split);
         byte[] second = new byte[packet.length - 8];
-        System.arraycopy(packet, 0, second, 0, Ipv4Header.MINIMUM_LENGTH_BYTES);
-        System.arraycopy(packet, split, second, Ipv4Header.MINIMUM_LENGTH_BYTES, packet.length - split);
+        System.arraycopy(packet, 0, second, 0, Ipv4Header.MIN_LENGTH_BYTES);
+        System.arraycopy(packet, split, second, Ipv4Header.MIN_LENGTH_BYTES, packet.length - split);
         finish(first, Ipv4Header.MORE_FRAGMENTS);
         finish(second, 1);
         return List.of(first, second);
@@ -404,7 +404,7 @@ class KernelBesideOverVethTest {
         header.putShort(2, (short) fragment.length).putShort(4, (short) 4711).putShort(6, (short) flagsAndOffset)
                 .putShort(10, (short) 0);
         int sum = 0;
-        for (int i = 0; i < Ipv4Header.MINIMUM_LENGTH_BYTES; i += 2) {
+        for (int i = 0; i < Ipv4Header.MIN_LENGTH_BYTES; i += 2) {
             sum += header.getShort(i) & 0xFFFF;
         }
         header.putShort(10, (short) ~((sum >>> 16) + (sum & 0xFFFF)));

@@ -45,8 +45,8 @@ class ManyConnectionsOverVethTest {
             }
             Await.until("every connection to end", () -> fixture.tcp("connections") == 0);
             assertEquals(CONNECTIONS, fixture.tcp("accepted.connections"));
-            assertEquals(0, fixture.tcp("refused-by-backlog"));
-            assertEquals(0, fixture.tcp("timeouts"));
+            assertEquals(0, fixture.tcp("accept-queue-full"));
+            assertEquals(0, fixture.tcp("connection-timeouts"));
         }
     }
 

@@ -110,7 +110,7 @@ class TcpOptionsOverVethTest {
         assertInstanceOf(SocketException.class, cause);
         assertEquals("Connection timed out", cause.getMessage());
         assertTrue(channel.closeFuture().await(Await.PATIENCE_MILLIS));
-        assertEquals(1, TcpHost.tcp(device(), "timeouts"));
+        assertEquals(1, TcpHost.tcp(device(), "connection-timeouts"));
     }
 
     @ParameterizedTest
@@ -340,7 +340,7 @@ class TcpOptionsOverVethTest {
                 }
             }, command -> Thread.ofPlatform().daemon().start(command)));
         }
-        Await.until("the drops", () -> TcpHost.tcp(device(), "refused-by-backlog") > 0);
+        Await.until("the drops", () -> TcpHost.tcp(device(), "accept-queue-full") > 0);
         assertEquals(0, accepted.size());
         server.config().setAutoRead(true);
         for (CompletableFuture<Void> each : served) {

@@ -139,7 +139,7 @@ class TcpPathsOverVethTest {
         router.run("ip", "addr", "add", OWN_GATEWAY + "/24", "dev", pair.peer().name());
         router.run("ip", "neigh", "replace", OWN_ADDRESS, "lladdr", "02:00:00:0a:00:05", "dev", pair.peer().name());
         group = new RdmaRawEventLoopGroup(1, host.threadFactory(), config()
-                .ownAddress("02:00:00:0a:00:05", OWN_ADDRESS + "/24", null)
+                .userspaceAddress("02:00:00:0a:00:05", OWN_ADDRESS + "/24", null)
                 .detectDuplicateAddresses(false).build());
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), new TcpHost.Echo());
         assertThrows(ConnectException.class,
@@ -183,7 +183,7 @@ class TcpPathsOverVethTest {
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
         router.run("ip", "addr", "add", OWN_GATEWAY + "/24", "dev", pair.peer().name());
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(), config()
-                .ownAddress("02:00:00:0a:00:05", OWN_ADDRESS + "/24", OWN_GATEWAY)
+                .userspaceAddress("02:00:00:0a:00:05", OWN_ADDRESS + "/24", OWN_GATEWAY)
                 .detectDuplicateAddresses(false).build());
         TcpHost.Echo echo = new TcpHost.Echo();
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), echo);

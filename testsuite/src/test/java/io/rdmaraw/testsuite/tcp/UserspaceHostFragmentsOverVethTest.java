@@ -55,8 +55,8 @@ class UserspaceHostFragmentsOverVethTest {
         far.run("ip", "route", "add", "203.0.113.0/24", "via", second.ours().ipv4());
         far.run("ip", "-6", "route", "add", "fd77::/64", "via", second.ours().ipv6());
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(), RdmaRawIoHandlerConfig.builder()
-                .device(device()).ownAddress("02:00:00:0a:00:05", IPV4 + "/24", "203.0.113.1")
-                .ownAddress("02:00:00:0a:00:05", IPV6 + "/64", "fd77::1").detectDuplicateAddresses(false).build());
+                .device(device()).userspaceAddress("02:00:00:0a:00:05", IPV4 + "/24", "203.0.113.1")
+                .userspaceAddress("02:00:00:0a:00:05", IPV6 + "/64", "fd77::1").detectDuplicateAddresses(false).build());
     }
 
     @AfterEach

@@ -37,7 +37,7 @@ abstract class LifecycleConformance extends ProviderConformance {
     @Test
     void deviceReportsItsAttributes() {
         DeviceAttributes device = sender.context.queryDevice();
-        assertEquals(1, device.ports());
+        assertEquals(1, device.portCount());
         assertTrue(device.maxQpWr() >= 1024 && device.maxSge() >= 1 && device.maxCqe() >= 1024, device.toString());
         ExtendedDeviceAttributes extended = sender.context.queryDeviceExtended();
         assertEquals(device, extended.device());
@@ -57,7 +57,7 @@ abstract class LifecycleConformance extends ProviderConformance {
         assertThrows(VerbsException.class, () -> sender.context.queryGid(1, 99999));
         assertTrue(VerbsDevices.names().contains(sender.context.deviceName()), VerbsDevices.names().toString());
         assertTrue(sender.context.mtuBytes(1) >= 1500 && sender.context.macAddress(1).length == 6);
-        assertTrue(sender.context.completionVectors() >= 1);
+        assertTrue(sender.context.completionVectorCount() >= 1);
     }
 
     @Test

@@ -59,7 +59,7 @@ class LoopConformanceTest {
         void awaitDropped(int frames) {
             // The loop device delivers during the send, so the frames have already been dropped. The counters run from
             // the first opening of the device.
-            assertTrue(Softverbs.of(receiver.context).received().noReceive() >= frames);
+            assertTrue(Softverbs.of(receiver.context).receivedCounters().noReceive() >= frames);
         }
     }
 

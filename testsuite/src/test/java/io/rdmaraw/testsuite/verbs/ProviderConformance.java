@@ -9,7 +9,7 @@ import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.verbs.objects.Flow;
 import io.rdmaraw.verbs.objects.QueuePair;
-import io.rdmaraw.verbs.port.PortAddresses;
+import io.rdmaraw.verbs.port.PortMacAddress;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -56,7 +56,7 @@ abstract class ProviderConformance {
     final Devices devices;
     Port sender;
     Port receiver;
-    private final List<PortAddresses> addresses = new ArrayList<>();
+    private final List<PortMacAddress> addresses = new ArrayList<>();
 
     ProviderConformance(Devices devices) {
         this.devices = devices;
@@ -73,14 +73,14 @@ abstract class ProviderConformance {
 
     private void letIn(String mac) {
         long number = HexFormat.fromHexDigitsToLong(mac.replace(":", ""));
-        PortAddresses address = PortAddresses.acquire(devices.receiver(), 1, number);
+        PortMacAddress address = PortMacAddress.acquire(devices.receiver(), 1, number);
         addresses.add(address);
         assertNull(address.problem());
     }
 
     @AfterEach
     void close() {
-        addresses.forEach(PortAddresses::release);
+        addresses.forEach(PortMacAddress::release);
         sender.close();
         receiver.close();
     }

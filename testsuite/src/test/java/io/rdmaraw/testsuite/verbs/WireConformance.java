@@ -57,7 +57,7 @@ final class WireConformance implements ProviderConformance.Devices {
             if (!receiver.poll().isEmpty()) {
                 throw new AssertionError("a completion came instead of a drop");
             }
-            return Softverbs.of(receiver.context).received().noReceive() >= before + frames;
+            return Softverbs.of(receiver.context).receivedCounters().noReceive() >= before + frames;
         });
     }
 

@@ -34,7 +34,7 @@ abstract class WireConformanceSuite {
 
         @BeforeEach
         void count() {
-            droppedBefore = Softverbs.of(receiver.context).received().noReceive();
+            droppedBefore = Softverbs.of(receiver.context).receivedCounters().noReceive();
         }
 
         @Override

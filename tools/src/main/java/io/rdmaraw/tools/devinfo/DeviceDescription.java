@@ -28,9 +28,9 @@ final class DeviceDescription {
             description.put("mode", mode);
         }
         addRawPacket(description, extended);
-        description.put("num_comp_vectors", context.completionVectors());
+        description.put("num_comp_vectors", context.completionVectorCount());
         List<Map<String, Object>> ports = new ArrayList<>();
-        for (int port = 1; port <= extended.ports(); port++) {
+        for (int port = 1; port <= extended.portCount(); port++) {
             ports.add(PortDescription.of(context, port));
         }
         description.put(PORTS, ports);
@@ -46,7 +46,7 @@ final class DeviceDescription {
         values.put("vendor_id", String.format("0x%04x", device.vendorId()));
         values.put("vendor_part_id", device.vendorPartId());
         values.put("hw_ver", hex(device.hardwareVersion()));
-        values.put("phys_port_cnt", device.ports());
+        values.put("phys_port_cnt", device.portCount());
         values.put("max_mr_size", hex(device.maxMrSizeBytes()));
         values.put("page_size_cap", hex(device.pageSizes()));
         values.put("max_qp", device.maxQp());

@@ -65,7 +65,7 @@ final class DriverChecks {
     private Finding modes(String netdev, String driver, InterfaceInfo info) {
         boolean isNative = info.has(InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT);
         boolean isZeroCopy = isNative && info.has(InterfaceInfo.XDP_ZERO_COPY);
-        boolean isLong = isNative && info.has(InterfaceInfo.XDP_SEVERAL_PIECES);
+        boolean isLong = isNative && info.has(InterfaceInfo.XDP_RX_SG);
         String text = driver + ": modes generic" + (isNative ? ", native" : "") + (isZeroCopy ? ", zerocopy" : "")
                 + (host.isKernelFrom(6, 6) ? ", tap" : "") + (isNative ? "; an MTU above " + MAX_ONE_PIECE_MTU
                 + " in " + longModes(isLong, isLong && isZeroCopy && info.zeroCopySegments() >= JUMBO_CHUNKS) : "");
@@ -96,8 +96,8 @@ final class DriverChecks {
     private List<Finding> busyPolling(String netdev, InterfaceInfo info) {
         List<Finding> findings = new ArrayList<>();
         findings.add(info.isNapiByFrame() ? busyPollingByFrame(info) : busyPollingByQueue(netdev, info));
-        if (info.leftDeferring() > 0) {
-            findings.add(Finding.warn("interrupts", "of " + info.leftDeferring() + " queues of " + netdev + " are"
+        if (info.napisLeftDeferred() > 0) {
+            findings.add(Finding.warn("interrupts", "of " + info.napisLeftDeferred() + " queues of " + netdev + " are"
                     + " deferred as " + BUSY_POLL + "=on does it", "if no process has it open, one was killed: the next"
                     + " one with " + BUSY_POLL + "=on puts them back when it ends"));
         }

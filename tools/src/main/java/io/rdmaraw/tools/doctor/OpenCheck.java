@@ -47,7 +47,7 @@ final class OpenCheck {
             if (!mode.isEmpty()) {
                 findings.add(Finding.ok("mode", mode));
             }
-            int ports = context.queryDeviceExtended().ports();
+            int ports = context.queryDeviceExtended().portCount();
             for (int port = 1; port <= ports; port++) {
                 int number = port;
                 findings.add(port(port, () -> context.queryPort(number), LINK_PATIENCE_NANOS));

@@ -110,7 +110,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
 
     /** Returns the flow rule of one flow; {@code flow} may exceed {@link #flows()}. */
     FlowSpec rule(int flow, int portNumber, boolean allowHostTraffic) {
-        FlowSpecBuilder rule = FlowSpec.builder().port(portNumber).destinationMac(local.mac());
+        FlowSpecBuilder rule = FlowSpec.builder().devicePort(portNumber).destinationMac(local.mac());
         if (vlanId > 0) {
             rule.vlan(vlanId);
         }
@@ -154,6 +154,6 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
     }
 
     static FlowSpec special(FlowType type, int portNumber) {
-        return FlowSpec.builder().type(type).port(portNumber).build();
+        return FlowSpec.builder().type(type).devicePort(portNumber).build();
     }
 }

@@ -45,7 +45,7 @@ final class DeviceCounts implements AutoCloseable {
      */
     long lost() {
         Map<String, Long> increases = increases();
-        return Stream.of("received.wireFull", "received.driverFull", NO_RECEIVE)
+        return Stream.of("received.ringFull", "received.driverNoBuffer", NO_RECEIVE)
                 .mapToLong(name -> increases.getOrDefault(name, 0L)).sum();
     }
 
@@ -53,8 +53,8 @@ final class DeviceCounts implements AutoCloseable {
         Map<String, Long> counts = new TreeMap<>();
         if (Softverbs.isSoftverbs(context)) {
             Softverbs device = Softverbs.of(context);
-            put(counts, "sent.", device.sent());
-            put(counts, "received.", device.received());
+            put(counts, "sent.", device.sentCounters());
+            put(counts, "received.", device.receivedCounters());
             counts.put("kernelVisibleRules", Softverbs.countersOf(context).kernelVisibleRules());
         }
         return counts;

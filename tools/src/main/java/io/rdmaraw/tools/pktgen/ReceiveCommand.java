@@ -106,11 +106,11 @@ final class ReceiveCommand implements Callable<Integer> {
             RdmaRawChannel channel = (RdmaRawChannel) new Bootstrap().group(loops.group()).channel(RdmaRawChannel.class)
                     .handler(receiver).bind(RdmaRawAddress.of(options.device(), options.port(), flow)).sync().channel();
             LiveLine line = new LiveLine(spec.commandLine().getErr(), "rx", receiver::frames, receiver::bytes,
-                    "dropped", () -> channel.statistics().droppedWithoutRead() + counts.lost());
+                    "dropped", () -> channel.statistics().droppedNotRead() + counts.lost());
             double seconds = line.watch(options.durationNanos(), done, keepRunning) / 1e9;
             channel.close().sync();
             return new TrafficResult("rx", options.device(), receiver.frames(), receiver.bytes(),
-                    channel.statistics().droppedWithoutRead() + counts.lost(), seconds, counts.increases());
+                    channel.statistics().droppedNotRead() + counts.lost(), seconds, counts.increases());
         }
     }
 

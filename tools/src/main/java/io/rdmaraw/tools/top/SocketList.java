@@ -59,9 +59,9 @@ final class SocketList {
     private String[] line(Snapshot.Row row) {
         boolean listener = row.name("state").equals(LISTEN);
         // As in ss: half-open connections and backlog of a server, unacknowledged bytes of a connection.
-        long received = listener ? row.count("level:half-open") : 0;
-        long toSend = listener ? row.count("level:backlog")
-                : row.count("level:unacknowledged.bytes") + row.count("level:unsent.bytes");
+        long received = listener ? row.count("gauge:half-open") : 0;
+        long toSend = listener ? row.count("gauge:backlog")
+                : row.count("gauge:unacknowledged.bytes") + row.count("gauge:unsent.bytes");
         String owner = pidOrNull == null ? ""
                 : "users:((\"java\",pid=" + pidOrNull + ",loop=\"" + row.name("loop") + "\"))";
         return new String[] {abbreviated(row.name("state")), Long.toString(received), Long.toString(toSend),
@@ -100,19 +100,19 @@ final class SocketList {
             words.add(row.name("options"));
         }
         words.add(row.name("congestion"));
-        long sendShift = row.count("level:send-window.shift");
-        long receiveShift = row.count("level:receive-window.shift");
+        long sendShift = row.count("gauge:send-window.shift");
+        long receiveShift = row.count("gauge:receive-window.shift");
         add(words, "wscale", sendShift == 0 && receiveShift == 0 ? "" : sendShift + "," + receiveShift);
         add(words, "rto", millis(row.count("nanos:rto")));
-        add(words, "backoff", number(row.count("level:backoff")));
+        add(words, "backoff", number(row.count("gauge:backoff")));
         String variation = millis(row.count("nanos:rtt.variation"));
         add(words, "rtt", millis(row.count("nanos:rtt")) + (variation.isEmpty() ? "" : "/" + variation));
-        add(words, "mss", number(row.count("level:segment.bytes")));
-        add(words, "pmtu", number(row.count("level:path-mtu.bytes")));
-        add(words, "rcvmss", number(row.count("level:peer-segment.bytes")));
-        add(words, "cwnd", segments(row, "level:congestion-window.bytes"));
-        add(words, "ssthresh", row.count("level:slow-start-threshold.bytes") == Integer.MAX_VALUE ? ""
-                : segments(row, "level:slow-start-threshold.bytes"));
+        add(words, "mss", number(row.count("gauge:segment.bytes")));
+        add(words, "pmtu", number(row.count("gauge:path-mtu.bytes")));
+        add(words, "rcvmss", number(row.count("gauge:peer-segment.bytes")));
+        add(words, "cwnd", segments(row, "gauge:congestion-window.bytes"));
+        add(words, "ssthresh", row.count("gauge:slow-start-threshold.bytes") == Integer.MAX_VALUE ? ""
+                : segments(row, "gauge:slow-start-threshold.bytes"));
         add(words, "bytes_sent", number(row.count("traffic:sent.payload.bytes")));
         add(words, "bytes_retrans", number(row.count("traffic:retransmitted.payload.bytes")));
         add(words, "bytes_acked", number(row.count("traffic:acknowledged.payload.bytes")));
@@ -121,28 +121,28 @@ final class SocketList {
         add(words, "segs_in", number(row.count("traffic:received.segments")));
         add(words, "lastsnd", wholeMillis(row.count("nanos:since-sent")));
         add(words, "lastrcv", wholeMillis(row.count("nanos:since-received")));
-        addRate(words, "pacing_rate", row.count("level:pacing.rate"));
-        addRate(words, "delivery_rate", row.count("level:delivery.rate"));
+        addRate(words, "pacing_rate", row.count("gauge:pacing.rate"));
+        addRate(words, "delivery_rate", row.count("gauge:delivery.rate"));
         add(words, "bytes_delivered", number(row.count("traffic:delivered.payload.bytes")));
         add(words, "bytes_delivered_ce", number(row.count("traffic:delivered-marked.payload.bytes")));
-        if (row.count("level:delivery.application-limited") > 0) {
+        if (row.count("gauge:delivery.application-limited") > 0) {
             words.add("app_limited");
         }
         addTimes(words, row);
-        add(words, "bytes_unacked", number(row.count("level:unacknowledged.bytes")));
+        add(words, "bytes_unacked", number(row.count("gauge:unacknowledged.bytes")));
         add(words, "retrans", number(row.count("traffic:retransmitted.segments")));
-        add(words, "bytes_lost", number(row.count("level:lost.bytes")));
-        add(words, "bytes_sacked", number(row.count("level:sacked.bytes")));
+        add(words, "bytes_lost", number(row.count("gauge:lost.bytes")));
+        add(words, "bytes_sacked", number(row.count("gauge:sacked.bytes")));
         add(words, "dsack_dups", number(row.count("traffic:duplicates-reported.segments")));
         add(words, "reord_seen", number(row.count("traffic:reorderings")));
         add(words, "rcv_rtt", millis(row.count("nanos:rtt.receiver")));
-        add(words, "rcv_space", number(row.count("level:receive-buffer.bytes")));
-        add(words, "notsent", number(row.count("level:unsent.bytes")));
+        add(words, "rcv_space", number(row.count("gauge:receive-buffer.bytes")));
+        add(words, "notsent", number(row.count("gauge:unsent.bytes")));
         add(words, "minrtt", millis(row.count("nanos:rtt.minimum")));
-        add(words, "bytes_ooo", number(row.count("level:out-of-order.bytes")));
-        add(words, "snd_wnd", number(row.count("level:send-window.bytes")));
-        add(words, "rcv_wnd", number(row.count("level:receive-window.bytes")));
-        add(words, "rcv_dscp", number(row.count("level:received.dscp")));
+        add(words, "bytes_ooo", number(row.count("gauge:out-of-order.bytes")));
+        add(words, "snd_wnd", number(row.count("gauge:send-window.bytes")));
+        add(words, "rcv_wnd", number(row.count("gauge:receive-window.bytes")));
+        add(words, "rcv_dscp", number(row.count("gauge:received.dscp")));
         return String.join(" ", words);
     }
 
@@ -169,7 +169,7 @@ final class SocketList {
     }
 
     private static String segments(Snapshot.Row row, String key) {
-        long segment = row.count("level:segment.bytes");
+        long segment = row.count("gauge:segment.bytes");
         return number(segment == 0 ? 0 : row.count(key) / segment);
     }
 

@@ -65,8 +65,8 @@ final class TcpScreen {
                 .dispensable("TO LOOPS/S", "COOKIES/S", "TIME-WAIT", "OPENED/S", "OF LOOP");
         for (Snapshot.Row row : stacks) {
             Snapshot.Row old = row.in(before.channels());
-            table.row(row.name("device"), row.name("loop"), Long.toString(row.count("level:connections")),
-                    Long.toString(row.count("level:time-wait")),
+            table.row(row.name("device"), row.name("loop"), Long.toString(row.count("gauge:connections")),
+                    Long.toString(row.count("gauge:time-wait")),
                     TopScreen.si(rate(row, old, "traffic:opened.connections")),
                     TopScreen.si(rate(row, old, "traffic:accepted.connections")),
                     TopScreen.si(rate(row, old, "traffic:received.segments")),
@@ -88,8 +88,8 @@ final class TcpScreen {
     private void listeners(PrintWriter out) {
         TextTable table = new TextTable("LISTENING ON", "HALF OPEN", "BACKLOG", "OF LOOP");
         List<Snapshot.Row> rows = now.sockets().stream().filter(row -> row.name("state").equals(LISTEN)).toList();
-        rows.forEach(row -> table.row(row.name("local"), Long.toString(row.count("level:half-open")),
-                Long.toString(row.count("level:backlog")), row.name("loop")));
+        rows.forEach(row -> table.row(row.name("local"), Long.toString(row.count("gauge:half-open")),
+                Long.toString(row.count("gauge:backlog")), row.name("loop")));
         if (!rows.isEmpty()) {
             table.print(out, widthChars);
             out.println();
@@ -112,9 +112,9 @@ final class TcpScreen {
             table.row(row.name("local") + " - " + row.name("remote"), row.name("state"),
                     TopScreen.si(8 * rate(row, old, "traffic:received.payload.bytes")),
                     TopScreen.si(8 * rate(row, old, "traffic:acknowledged.payload.bytes")),
-                    micros(row.count("nanos:rtt")), TopScreen.si(row.count("level:congestion-window.bytes")),
-                    TopScreen.si(row.count("level:unacknowledged.bytes")),
-                    TopScreen.si(row.count("level:unsent.bytes")),
+                    micros(row.count("nanos:rtt")), TopScreen.si(row.count("gauge:congestion-window.bytes")),
+                    TopScreen.si(row.count("gauge:unacknowledged.bytes")),
+                    TopScreen.si(row.count("gauge:unsent.bytes")),
                     Long.toString(row.count("traffic:retransmitted.segments")), row.name("loop"));
         });
         table.print(out, widthChars);

@@ -66,7 +66,7 @@ final class TopScreen {
             double spin = shareOfTime(loop, old, "nanos:spin");
             double sleep = shareOfTime(loop, old, "nanos:sleep");
             table.row(loop.name("loop"), percent(Math.max(0, 1 - spin - sleep)), percent(spin), percent(sleep),
-                    si(rate(loop, old, "work:rounds")), si(rate(loop, old, "work:sleeps")));
+                    si(rate(loop, old, "work:turns")), si(rate(loop, old, "work:sleeps")));
         }
         return table;
     }
@@ -86,14 +86,14 @@ final class TopScreen {
                     perBurst(received, rate(port, old, "work:receive.bursts")), fills(port, old),
                     perBurst(sent, rate(port, old, "work:send.bursts")),
                     polls == 0 ? "-" : percent(rate(port, old, "work:receive.polls.empty") / polls),
-                    rules(port), Long.toString(port.count("level:channels")));
+                    rules(port), Long.toString(port.count("gauge:channels")));
         }
         return table;
     }
 
     private String rules(Snapshot.Row port) {
-        long kernelVisible = port.in(now.devices(), "device").count("level:rules.kernel-visible");
-        return port.count("level:rules") + (kernelVisible == 0 ? "" : " (" + kernelVisible + " kernel-visible)");
+        long kernelVisible = port.in(now.devices(), "device").count("gauge:rules.kernel-visible");
+        return port.count("gauge:rules") + (kernelVisible == 0 ? "" : " (" + kernelVisible + " kernel-visible)");
     }
 
     /** Draws a bar for each class of burst lengths; its height is the share of the class. */

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 class DriverChecksTest {
     private static final long NATIVE = InterfaceInfo.XDP_BASIC | InterfaceInfo.XDP_REDIRECT;
     private static final long ZERO_COPY = NATIVE | InterfaceInfo.XDP_ZERO_COPY;
-    private static final long ALL = ZERO_COPY | InterfaceInfo.XDP_SEVERAL_PIECES;
+    private static final long ALL = ZERO_COPY | InterfaceInfo.XDP_RX_SG;
 
     @TempDir
     private Path root;

@@ -17,11 +17,11 @@ class SocketListTest {
     }
 
     private static final List<Snapshot.Row> SOCKETS = List.of(
-            row("LISTEN", "*", Map.of("level:half-open", 2L, "level:backlog", 128L)),
-            row("ALL", "", Map.of("level:ESTABLISHED", 1L)),
-            row("ESTABLISHED", "10.0.0.2:4242", Map.of("level:unacknowledged.bytes", 300L, "level:unsent.bytes", 7L,
-                    "nanos:rtt", 52_000L, "nanos:rto", 200_000_000L, "level:segment.bytes", 1448L,
-                    "level:congestion-window.bytes", 14_480L, "traffic:retransmitted.segments", 3L)),
+            row("LISTEN", "*", Map.of("gauge:half-open", 2L, "gauge:backlog", 128L)),
+            row("ALL", "", Map.of("gauge:ESTABLISHED", 1L)),
+            row("ESTABLISHED", "10.0.0.2:4242", Map.of("gauge:unacknowledged.bytes", 300L, "gauge:unsent.bytes", 7L,
+                    "nanos:rtt", 52_000L, "nanos:rto", 200_000_000L, "gauge:segment.bytes", 1448L,
+                    "gauge:congestion-window.bytes", 14_480L, "traffic:retransmitted.segments", 3L)),
             row("CLOSE_WAIT", "10.0.0.3:99", Map.of()));
 
     private static String print(boolean info, String pid, boolean listeners, boolean connections) {
@@ -64,16 +64,16 @@ class SocketListTest {
     /** The TCP details have the names and the order of {@code ss -ti}. */
     @Test
     void allThatTcpKnowsIsInTheWordsOfSs() {
-        Map<String, Long> counts = new TreeMap<>(Map.of("level:segment.bytes", 1448L, "level:send-window.shift", 7L,
-                "level:receive-window.shift", 9L, "level:backoff", 2L, "nanos:rtt", 52_000L, "nanos:rtt.variation",
-                7_500L, "level:slow-start-threshold.bytes", 14_480L, "nanos:busy", 80_000_000L,
+        Map<String, Long> counts = new TreeMap<>(Map.of("gauge:segment.bytes", 1448L, "gauge:send-window.shift", 7L,
+                "gauge:receive-window.shift", 9L, "gauge:backoff", 2L, "nanos:rtt", 52_000L, "nanos:rtt.variation",
+                7_500L, "gauge:slow-start-threshold.bytes", 14_480L, "nanos:busy", 80_000_000L,
                 "nanos:window-limited", 20_000_000L, "nanos:send-buffer-limited", 1_000_000L));
         counts.putAll(Map.of("traffic:sent.payload.bytes", 3000L, "traffic:retransmitted.payload.bytes", 1000L,
                 "traffic:delivered.payload.bytes", 2000L, "traffic:duplicates-reported.segments", 1L,
-                "traffic:reorderings", 4L, "level:lost.bytes", 5L, "level:sacked.bytes", 6L, "nanos:since-sent",
-                12_900_000L, "level:receive-window.bytes", 65_535L, "level:received.dscp", 46L));
-        counts.putAll(Map.of("level:pacing.rate", 1_000L, "level:delivery.rate", 900L,
-                "level:delivery.application-limited", 1L));
+                "traffic:reorderings", 4L, "gauge:lost.bytes", 5L, "gauge:sacked.bytes", 6L, "nanos:since-sent",
+                12_900_000L, "gauge:receive-window.bytes", 65_535L, "gauge:received.dscp", 46L));
+        counts.putAll(Map.of("gauge:pacing.rate", 1_000L, "gauge:delivery.rate", 900L,
+                "gauge:delivery.application-limited", 1L));
         Snapshot.Row connection = row("ESTABLISHED", "10.0.0.2:4242", counts);
         connection.names().put("options", "ts sack");
         StringWriter text = new StringWriter();

@@ -29,14 +29,14 @@ class TopScreenTest {
     private static Snapshot snapshot(int factor) {
         long n = factor;
         return new Snapshot(n * 2 * SECOND,
-                List.of(row(Map.of("loop", "loop-1"), Map.of("work:rounds", 4000 * n, "work:sleeps", 20 * n,
+                List.of(row(Map.of("loop", "loop-1"), Map.of("work:turns", 4000 * n, "work:sleeps", 20 * n,
                         "nanos:spin", SECOND / 2 * n, "nanos:sleep", SECOND * n, "nanos:alive", 2 * SECOND * n))),
                 List.of(row(Map.of("loop", "loop-1", "device", "mlx5_0", "port", "1"), Map.of(
                         "traffic:received.frames", 3_000_000 * n, "traffic:received.bytes", 300_000_000 * n,
                         "work:receive.bursts", 100_000 * n, "work:receive.polls", 200_000 * n,
                         "work:receive.polls.empty", 100_000 * n, "work:fill.16", 100_000 * n,
-                        "drop:send-error", 7L, "copy:slow-consumer", 0L, "level:rules", 3L))),
-                List.of(row(Map.of("device", "mlx5_0"), Map.of("drop:ring-full", 10 * n, "level:rules.kernel-visible",
+                        "drop:send-error", 7L, "copy:slow-consumer", 0L, "gauge:rules", 3L))),
+                List.of(row(Map.of("device", "mlx5_0"), Map.of("drop:ring-full", 10 * n, "gauge:rules.kernel-visible",
                         n - 1))),
                 List.of(row(Map.of("loop", "loop-1", "device", "mlx5_0", "channel", "abc mlx5_0/1"),
                         Map.of("traffic:received.frames", 3_000_000 * n, "drop:not-read", 40 * n))), List.of());
@@ -46,14 +46,14 @@ class TopScreenTest {
         long n = factor;
         Map<String, String> loop = Map.of("loop", "loop-1", "device", "mlx5_0");
         return new Snapshot(n * 2 * SECOND, List.of(), List.of(), List.of(),
-                List.of(row(with(loop, "channel", "tcp"), Map.of("level:connections", 12L, "level:time-wait", 3L,
+                List.of(row(with(loop, "channel", "tcp"), Map.of("gauge:connections", 12L, "gauge:time-wait", 3L,
                         "traffic:received.segments", 4000 * n, "traffic:sent.segments", 6000 * n,
                         "traffic:retransmitted.segments", 8 * n, "traffic:forwarded.segments", 20 * n,
                         "traffic:accepted.connections", 10 * n, "drop:malformed", 5L))),
                 List.of(row(with(loop, "local", "10.0.0.1:80", "remote", "*", "state", "LISTEN"),
-                        Map.of("level:half-open", 2L, "level:backlog", 128L)),
+                        Map.of("gauge:half-open", 2L, "gauge:backlog", 128L)),
                         row(with(loop, "local", "", "remote", "", "state", "ALL"),
-                                Map.of("level:ESTABLISHED", 11L, "level:FIN_WAIT_2", 1L)),
+                                Map.of("gauge:ESTABLISHED", 11L, "gauge:FIN_WAIT_2", 1L)),
                         connection(loop, 1000, factor > 1 ? "CLOSE_WAIT" : "ESTABLISHED", 0),
                         connection(loop, 2000, "ESTABLISHED", 250_000_000 * n)));
     }
@@ -69,7 +69,7 @@ class TopScreenTest {
     private static Snapshot.Row connection(Map<String, String> loop, int port, String state, long bytes) {
         return row(with(loop, "local", "10.0.0.1:80", "remote", "10.0.0.2:" + port, "state", state, "congestion",
                 "cubic"), Map.of("traffic:received.payload.bytes", bytes, "traffic:retransmitted.segments", 7L,
-                "nanos:rtt", 42_000L, "level:congestion-window.bytes", 14_600L, "level:unsent.bytes", 3_000L));
+                "nanos:rtt", 42_000L, "gauge:congestion-window.bytes", 14_600L, "gauge:unsent.bytes", 3_000L));
     }
 
     @Test

@@ -2,7 +2,7 @@ package io.rdmaraw.host.loopback;
 
 import io.rdmaraw.host.BoundPort;
 import io.rdmaraw.host.DatagramPath;
-import io.rdmaraw.host.FlowMatches;
+import io.rdmaraw.host.FlowSpecs;
 import io.rdmaraw.host.IpDatagramNetwork;
 import io.rdmaraw.host.KernelSocket;
 import io.rdmaraw.host.SocketErrors;
@@ -24,15 +24,15 @@ import java.util.List;
 /** The network of one datagram channel on a loopback device. Frames never leave its {@link LoopbackHost}. */
 public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     private final LoopbackHost host;
-    private final KernelSocket kernel;
+    private final KernelSocket kernelSocket;
 
     /**
      * @param ipv4Only whether the channel supports IPv4 only
-     * @param kernel the kernel socket of the port, used if the device's host is also the kernel's
+     * @param kernelSocket the kernel socket of the port, used if the device's host is also the kernel's
      */
-    public LoopbackDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel) {
+    public LoopbackDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernelSocket) {
         super(deviceName, ipv4Only, options);
-        this.kernel = kernel;
+        this.kernelSocket = kernelSocket;
         host = LoopbackHost.of(deviceName);
     }
 
@@ -43,12 +43,12 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     @Override
     protected BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
         IpAddress address = localOf(wanted);
-        int port = usesKernel() ? kernel.bind(wanted, sharing, 0, options().kernelOptions()) : wanted.getPort();
+        int port = usesKernel() ? kernelSocket.bind(wanted, sharing, 0, options().kernelOptions()) : wanted.getPort();
         try {
             return host.ports().bind(IpProtocol.UDP, LoopbackHost.newMac(), address, !isIpv4Only(), port, sharing,
                     null);
         } catch (BindException e) {
-            kernel.close();
+            kernelSocket.close();
             throw e;
         }
     }
@@ -58,14 +58,14 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
         IpAddress target = targetOf(remote.getAddress());
         IpAddress source = sourceFor(boundLocal(), target);
         if (usesKernel()) {
-            kernel.connect(remote);
+            kernelSocket.connect(remote);
         }
         return host.ports().connect(port, source, target, remote.getPort());
     }
 
     @Override
     protected BoundPort disconnectPort(BoundPort port) throws IOException {
-        kernel.disconnect();
+        kernelSocket.disconnect();
         return host.ports().connect(port, boundLocal(), null, 0);
     }
 
@@ -73,9 +73,9 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     public void unbind() {
         BoundPort bound = bound();
         if (bound != null) {
-            host.ports().close(bound);
+            host.ports().unbind(bound);
         }
-        kernel.close();
+        kernelSocket.close();
     }
 
     @Override
@@ -84,14 +84,14 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
         List<FlowSpec> flows = new ArrayList<>();
         if (bound.acceptsVersion(4)) {
             flows.add(unicast(bound, 4));
-            flows.add(rest(bound).ipv4().build());
+            flows.add(catchAll(bound).ipv4().build());
             if (bound.remoteOrNull() == null && bound.local().isAny()) {
-                flows.add(FlowMatches.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4));
+                flows.add(FlowSpecs.udp(EthernetHeader.BROADCAST, bound.local(), bound.port(), null, 0, 4));
             }
         }
         if (bound.acceptsVersion(6)) {
             flows.add(unicast(bound, 6));
-            flows.add(rest(bound).ipv6().build());
+            flows.add(catchAll(bound).ipv6().build());
         }
         return flows;
     }
@@ -104,28 +104,28 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
 
     @Override
     public List<FlowSpec> coarseFlows() {
-        return List.of(rest(bound()).build());
+        return List.of(catchAll(bound()).build());
     }
 
     @Override
-    public boolean isKernelServed() {
+    public boolean hasFallbackReceiver() {
         return false;
     }
 
     private static FlowSpec unicast(BoundPort bound, int ipVersion) {
-        return FlowMatches.udp(bound.id(), bound.local(), bound.port(), bound.remoteOrNull(), bound.remotePort(),
+        return FlowSpecs.udp(bound.id(), bound.local(), bound.port(), bound.remoteOrNull(), bound.remotePort(),
                 ipVersion);
     }
 
-    private static FlowSpecBuilder rest(BoundPort bound) {
-        return FlowMatches.toMac(bound.id(), FlowMatches.REST_PRIORITY).allowHostTraffic();
+    private static FlowSpecBuilder catchAll(BoundPort bound) {
+        return FlowSpecs.toMac(bound.id(), FlowSpecs.CATCH_ALL_PRIORITY).allowHostTraffic();
     }
 
     @Override
     public List<FlowSpec> groupFlows(InetSocketAddress group) {
         IpAddress address = IpAddress.of(group.getAddress());
-        return List.of(FlowMatches.group(address).udp().destinationPort(group.getPort()).build(),
-                FlowMatches.groupFragments(address));
+        return List.of(FlowSpecs.group(address).udp().destinationPort(group.getPort()).build(),
+                FlowSpecs.groupFragments(address));
     }
 
     @Override
@@ -144,7 +144,7 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     }
 
     @Override
-    protected DatagramPath toHost(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted)
+    protected DatagramPath pathToHost(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted)
             throws IOException {
         IpAddress source = sourceFor(wanted, target);
         BoundPort to = host.ports().find(IpProtocol.UDP, source, bound().port(), target, destination.getPort());
@@ -160,18 +160,18 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     @Override
     protected IpAddress targetOf(InetAddress address) throws SocketException {
         IpAddress target = IpAddress.of(address);
-        return target.isAny() ? groupSource(target) : super.targetOf(address);
+        return target.isAny() ? defaultGroupSource(target) : super.targetOf(address);
     }
 
     private IpAddress sourceFor(IpAddress wanted, IpAddress target) throws SocketException {
-        boolean toGroup = target.isMulticast() || isBroadcast(target);
-        IpAddress source = !wanted.isAny() ? wanted : toGroup ? sourceToGroup(target) : host.sourceFor(target);
+        boolean isToGroup = target.isMulticast() || isBroadcast(target);
+        IpAddress source = !wanted.isAny() ? wanted : isToGroup ? effectiveGroupSource(target) : host.sourceFor(target);
         SocketErrors.requireSameVersion(source, target);
         return source;
     }
 
     @Override
-    protected IpAddress groupSource(IpAddress target) {
+    protected IpAddress defaultGroupSource(IpAddress target) {
         return target.isIpv4() ? IpAddress.LOOPBACK_IPV4 : IpAddress.LOOPBACK_IPV6;
     }
 

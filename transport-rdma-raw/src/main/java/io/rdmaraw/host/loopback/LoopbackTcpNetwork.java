@@ -1,7 +1,7 @@
 package io.rdmaraw.host.loopback;
 
 import io.rdmaraw.host.BoundPort;
-import io.rdmaraw.host.FlowMatches;
+import io.rdmaraw.host.FlowSpecs;
 import io.rdmaraw.host.PendingPacket;
 import io.rdmaraw.host.PortTable;
 import io.rdmaraw.host.SocketErrors;
@@ -58,14 +58,14 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
 
         @Override
         public void close() {
-            ports.close(bound);
+            ports.unbind(bound);
         }
     }
 
     @Override
     public List<FlowSpec> flows() {
-        return List.of(FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).ipv4().tcp().allowHostTraffic().build(),
-                FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).ipv6().tcp().allowHostTraffic().build());
+        return List.of(FlowSpecs.toMac(mac, FlowSpecs.CATCH_ALL_PRIORITY).ipv4().tcp().allowHostTraffic().build(),
+                FlowSpecs.toMac(mac, FlowSpecs.CATCH_ALL_PRIORITY).ipv6().tcp().allowHostTraffic().build());
     }
 
     @Override
@@ -110,13 +110,13 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
     }
 
     @Override
-    public boolean isSteered() {
+    public boolean hasRulesPerBinding() {
         return false;
     }
 
     /** Adds this loop to the port. The hash of a flow selects one of the loops that share it. */
     @Override
-    public Binding join(Binding listening) {
+    public Binding joinListener(Binding listening) {
         BoundPort first = ((BoundBinding) listening).bound;
         return first.id() == mac ? null : new BoundBinding(ports, ports.share(first, mac));
     }
@@ -128,7 +128,7 @@ public final class LoopbackTcpNetwork implements TcpNetwork {
 
     /** Never called, because every MAC address is known. */
     @Override
-    public void await(PendingPacket packet) {
+    public void sendWhenResolved(PendingPacket packet) {
         packet.discard();
     }
 

@@ -35,7 +35,7 @@ final class AddressClaim {
     private static final long ANNOUNCE_INTERVAL_NANOS = 2 * SECOND;
     private static final long DEFEND_INTERVAL_NANOS = 10 * SECOND;
     /** DupAddrDetectTransmits (RFC 4862 section 5.1) and RetransTimer (RFC 4861 section 10). */
-    private static final int SOLICITATIONS = 1;
+    private static final int DUP_ADDR_DETECT_TRANSMITS = 1;
     private static final long RETRANS_NANOS = SECOND;
     private static final IpAddress ALL_NODES = new IpAddress(0xff02L << 48, 1);
 
@@ -88,7 +88,7 @@ final class AddressClaim {
         }
         if (state == State.OWNED) {
             announce(nowNanos);
-        } else if (probes == (isIpv4() ? PROBE_NUM : SOLICITATIONS)) {
+        } else if (probes == (isIpv4() ? PROBE_NUM : DUP_ADDR_DETECT_TRANSMITS)) {
             becomeOwned(nowNanos);
         } else {
             probe(nowNanos);
@@ -106,11 +106,11 @@ final class AddressClaim {
     private void probe(long nowNanos) {
         probes++;
         if (!isIpv4()) {
-            frames.solicitation(IpAddress.ANY_IPV6, own.address(), Neighbor.NO_MAC);
+            frames.sendSolicitation(IpAddress.ANY_IPV6, own.address(), Neighbor.NO_MAC);
             deadlineNanos = nowNanos + RETRANS_NANOS;
             return;
         }
-        frames.arp(ArpPacket.REQUEST, EthernetHeader.BROADCAST, IpAddress.ANY_IPV4, 0, own.address());
+        frames.sendArp(ArpPacket.REQUEST, EthernetHeader.BROADCAST, IpAddress.ANY_IPV4, 0, own.address());
         deadlineNanos = nowNanos + (probes == PROBE_NUM ? ANNOUNCE_WAIT_NANOS
                 : random.nextLong(PROBE_MIN_NANOS, PROBE_MAX_NANOS));
     }
@@ -132,9 +132,9 @@ final class AddressClaim {
 
     private void announceAddress() {
         if (isIpv4()) {
-            frames.arp(ArpPacket.REQUEST, EthernetHeader.BROADCAST, own.address(), 0, own.address());
+            frames.sendArp(ArpPacket.REQUEST, EthernetHeader.BROADCAST, own.address(), 0, own.address());
         } else {
-            frames.advertisement(own.address(), ALL_NODES, EthernetHeader.multicastOfIpv6(ALL_NODES.low()),
+            frames.sendAdvertisement(own.address(), ALL_NODES, EthernetHeader.multicastOfIpv6(ALL_NODES.low()),
                     NeighborDiscovery.FLAG_OVERRIDE);
         }
     }
@@ -143,7 +143,7 @@ final class AddressClaim {
      * Handles a packet of another host that uses the address or probes for it. A tentative address is given up. An
      * owned address is defended, because this host may be a server (RFC 5227 section 2.4 (c)).
      */
-    void conflict(long nowNanos) {
+    void onConflict(long nowNanos) {
         if (state == State.TENTATIVE) {
             state = State.DUPLICATE;
         } else if (state == State.OWNED && (!defended || nowNanos - defendedNanos >= DEFEND_INTERVAL_NANOS)) {

@@ -44,7 +44,7 @@ final class ControlFrames {
      *
      * @param targetMac MAC address of the target; 0 in a request
      */
-    void arp(int operation, long destinationMac, IpAddress sender, long targetMac, IpAddress target) {
+    void sendArp(int operation, long destinationMac, IpAddress sender, long targetMac, IpAddress target) {
         long frame = output.allocate();
         if (frame == 0) {
             return;
@@ -60,7 +60,7 @@ final class ControlFrames {
      * @param source {@code ::} for duplicate address detection (RFC 4862 section 5.4.2)
      * @param knownMac MAC address to send to, or {@link Neighbor#NO_MAC} for multicast
      */
-    void solicitation(IpAddress source, IpAddress target, long knownMac) {
+    void sendSolicitation(IpAddress source, IpAddress target, long knownMac) {
         boolean multicast = knownMac == Neighbor.NO_MAC;
         IpAddress destination = multicast ? target.solicitedNode() : target;
         long frame = output.allocate();
@@ -77,7 +77,7 @@ final class ControlFrames {
         sendIcmpv6(frame, message, lengthBytes, source, destination, ND_HOP_LIMIT);
     }
 
-    void advertisement(IpAddress target, IpAddress destination, long destinationMac, int flags) {
+    void sendAdvertisement(IpAddress target, IpAddress destination, long destinationMac, int flags) {
         long frame = output.allocate();
         if (frame == 0) {
             return;
@@ -88,7 +88,7 @@ final class ControlFrames {
         sendIcmpv6(frame, message, lengthBytes, target, destination, ND_HOP_LIMIT);
     }
 
-    void routerSolicitation(IpAddress source) {
+    void sendRouterSolicitation(IpAddress source) {
         long frame = output.allocate();
         if (frame == 0) {
             return;
@@ -103,15 +103,15 @@ final class ControlFrames {
      *
      * @param mtuBytes MTU of the link; longer replies are fragmented
      */
-    void echoReply(ParsedFrame request, IpAddress local, int mtuBytes) {
+    void sendEchoReply(ParsedFrame request, IpAddress local, int mtuBytes) {
         boolean ipv4 = request.ipVersion() == 4;
         // The parser treats the ICMP header as the transport header and the rest as payload.
         int lengthBytes = request.payloadOffset() - request.transportOffset() + request.payloadLengthBytes();
         IpAddress peer = IpAddress.sourceOf(request);
         long peerMac = EthernetHeader.source(request.frameAddress());
-        long reply = request.transportAddress();
+        long reply = request.transportHeaderAddress();
         IcmpHeader.convertToReply(reply, ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY);
-        if (lengthBytes + (ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES) > mtuBytes) {
+        if (lengthBytes + (ipv4 ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES) > mtuBytes) {
             sendFragments(reply, lengthBytes, local, peer, peerMac, mtuBytes);
             return;
         }
@@ -135,7 +135,7 @@ final class ControlFrames {
     private void sendFragments(long message, int lengthBytes, IpAddress source, IpAddress destination,
                                long destinationMac, int mtuBytes) {
         boolean ipv4 = source.isIpv4();
-        int headersBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES
+        int headersBytes = ipv4 ? Ipv4Header.MIN_LENGTH_BYTES
                 : Ipv6Header.LENGTH_BYTES + Ipv6Header.FRAGMENT_LENGTH_BYTES;
         PacketIdentifications identifications = PacketIdentifications.SHARED;
         int counter = identifications.counterOf(source, destination, ipv4 ? IpProtocol.ICMP : IpProtocol.ICMPV6);
@@ -172,7 +172,7 @@ final class ControlFrames {
      *
      * @param word the four bytes between the checksum and the quoted packet: the pointer of a parameter problem, or 0
      */
-    void error(ParsedFrame cause, IpAddress local, int type, int code, int word) {
+    void sendError(ParsedFrame cause, IpAddress local, int type, int code, int word) {
         long frame = output.allocate();
         if (frame == 0) {
             return;
@@ -181,11 +181,11 @@ final class ControlFrames {
         IpAddress peer = IpAddress.sourceOf(cause);
         long peerMac = EthernetHeader.source(cause.frameAddress());
         long message = ipv4 ? ipv4(frame, peerMac) : ipv6(frame, peerMac);
-        int roomBytes = (ipv4 ? MAX_ERROR_BYTES_IPV4 - Ipv4Header.MINIMUM_LENGTH_BYTES
+        int roomBytes = (ipv4 ? MAX_ERROR_BYTES_IPV4 - Ipv4Header.MIN_LENGTH_BYTES
                 : MAX_ERROR_BYTES_IPV6 - Ipv6Header.LENGTH_BYTES) - IcmpHeader.LENGTH_BYTES;
-        int quotedBytes = Math.min(cause.networkLengthBytes(), roomBytes);
+        int quotedBytes = Math.min(cause.packetLengthBytes(), roomBytes);
         IcmpHeader.write(message, type, code, word);
-        NativeMemory.copy(cause.networkAddress(), message + IcmpHeader.LENGTH_BYTES, quotedBytes);
+        NativeMemory.copy(cause.networkHeaderAddress(), message + IcmpHeader.LENGTH_BYTES, quotedBytes);
         int lengthBytes = IcmpHeader.LENGTH_BYTES + quotedBytes;
         if (ipv4) {
             IcmpHeader.updateChecksum(message, lengthBytes);
@@ -197,7 +197,7 @@ final class ControlFrames {
 
     private long ipv4(long frame, long destinationMac) {
         EthernetHeader.write(frame, destinationMac, mac, EtherType.IPV4);
-        return frame + EthernetHeader.LENGTH_BYTES + Ipv4Header.MINIMUM_LENGTH_BYTES;
+        return frame + EthernetHeader.LENGTH_BYTES + Ipv4Header.MIN_LENGTH_BYTES;
     }
 
     private long ipv6(long frame, long destinationMac) {
@@ -206,7 +206,7 @@ final class ControlFrames {
     }
 
     private void sendIpv4(long frame, int lengthBytes, IpAddress source, IpAddress destination) {
-        int totalBytes = Ipv4Header.MINIMUM_LENGTH_BYTES + lengthBytes;
+        int totalBytes = Ipv4Header.MIN_LENGTH_BYTES + lengthBytes;
         Ipv4Header.write(frame + EthernetHeader.LENGTH_BYTES, 0, totalBytes, 0, Ipv4Header.DONT_FRAGMENT, HOP_LIMIT,
                 IpProtocol.ICMP, source.ipv4(), destination.ipv4());
         output.send(EthernetHeader.LENGTH_BYTES + totalBytes);

@@ -45,8 +45,8 @@ final class GroupMemberships {
         /** Filter before the pending changes. Each repeated report contains the difference from it. */
         private SourceFilter filterBeforeChanges = SourceFilter.NOTHING;
         private int repetitions;
-        private long repetitionNanos;
-        private long responseNanos = NEVER;
+        private long repetitionDueNanos;
+        private long responseDueNanos = NEVER;
         /** The queried sources; empty for all. */
         private final Set<IpAddress> queriedSources = new HashSet<>();
     }
@@ -54,7 +54,7 @@ final class GroupMemberships {
     /** State common to all groups of one IP version. */
     private static final class Querier {
         private int robustness = ROBUSTNESS;
-        private long responseNanos = NEVER;
+        private long responseDueNanos = NEVER;
         private boolean olderVersion;
         private long olderVersionUntilNanos;
     }
@@ -132,7 +132,7 @@ final class GroupMemberships {
         }
         reportChange(address, previous, mergedFilter, nowNanos);
         group.repetitions = querier(address.isIpv4()).robustness - 1;
-        group.repetitionNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
+        group.repetitionDueNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
     }
 
     /** Reports a change of the filter (RFC 3376 section 5.1). */
@@ -187,27 +187,27 @@ final class GroupMemberships {
     void onQuery(GroupQuery query, long nowNanos) {
         counters.groupQueries++;
         Querier querier = querier(query.ipv4());
-        if (query.isNewest()) {
+        if (query.isNewestVersion()) {
             querier.robustness = query.robustness() == 0 ? ROBUSTNESS : query.robustness();
         } else {
             querier.olderVersion = true;
             querier.olderVersionUntilNanos = nowNanos + OLDER_QUERIER_NANOS;
         }
-        long responseNanos = nowNanos + random.nextLong(
-                Math.max(1, TimeUnit.MILLISECONDS.toNanos(query.responseMillis())));
-        if (querier.responseNanos != NEVER && querier.responseNanos - responseNanos <= 0) {
+        long responseDueNanos = nowNanos + random.nextLong(
+                Math.max(1, TimeUnit.MILLISECONDS.toNanos(query.maxResponseMillis())));
+        if (querier.responseDueNanos != NEVER && querier.responseDueNanos - responseDueNanos <= 0) {
             // A response to a general query is due earlier and includes this one.
             return;
         }
         if (query.isGeneral()) {
-            querier.responseNanos = responseNanos;
+            querier.responseDueNanos = responseDueNanos;
             return;
         }
         Group group = groups.get(query.group());
         if (group == null || group.mergedFilter.isNothing() || !isReported(query.group())) {
             return;
         }
-        boolean pending = group.responseNanos != NEVER;
+        boolean pending = group.responseDueNanos != NEVER;
         if (query.sources().isEmpty() || pending && group.queriedSources.isEmpty()) {
             group.queriedSources.clear();
         } else {
@@ -218,7 +218,7 @@ final class GroupMemberships {
                 group.queriedSources.clear();
             }
         }
-        group.responseNanos = pending ? Math.min(group.responseNanos, responseNanos) : responseNanos;
+        group.responseDueNanos = pending ? Math.min(group.responseDueNanos, responseDueNanos) : responseDueNanos;
     }
 
     /** Returns the number of queried sources for which responses are pending. */
@@ -230,21 +230,21 @@ final class GroupMemberships {
     void poll(long nowNanos) {
         for (boolean ipv4 : new boolean[] {true, false}) {
             Querier querier = querier(ipv4);
-            if (querier.responseNanos != NEVER && nowNanos - querier.responseNanos >= 0) {
-                querier.responseNanos = NEVER;
+            if (querier.responseDueNanos != NEVER && nowNanos - querier.responseDueNanos >= 0) {
+                querier.responseDueNanos = NEVER;
                 respondToGeneralQuery(ipv4, nowNanos);
             }
         }
         for (Iterator<Map.Entry<IpAddress, Group>> all = groups.entrySet().iterator(); all.hasNext();) {
             Map.Entry<IpAddress, Group> item = all.next();
             Group group = item.getValue();
-            if (group.responseNanos != NEVER && nowNanos - group.responseNanos >= 0) {
-                group.responseNanos = NEVER;
+            if (group.responseDueNanos != NEVER && nowNanos - group.responseDueNanos >= 0) {
+                group.responseDueNanos = NEVER;
                 respondToGroupQuery(item.getKey(), group, nowNanos);
             }
-            if (group.repetitions > 0 && nowNanos - group.repetitionNanos >= 0) {
+            if (group.repetitions > 0 && nowNanos - group.repetitionDueNanos >= 0) {
                 group.repetitions--;
-                group.repetitionNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
+                group.repetitionDueNanos = nowNanos + random.nextLong(REPORT_INTERVAL_NANOS);
                 reportChange(item.getKey(), group.filterBeforeChanges, group.mergedFilter, nowNanos);
             }
             if (isFinished(group)) {
@@ -267,7 +267,7 @@ final class GroupMemberships {
         List<GroupReports.Entry> entries = new ArrayList<>();
         groups.forEach((address, group) -> {
             if (address.isIpv4() == ipv4 && !group.mergedFilter.isNothing() && isReported(address)) {
-                group.responseNanos = NEVER;
+                group.responseDueNanos = NEVER;
                 if (usesOlderVersion(ipv4, nowNanos)) {
                     count();
                     reports.sendOlderReport(address);
@@ -308,10 +308,10 @@ final class GroupMemberships {
 
     /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
     long deadlineNanos() {
-        long next = Math.min(igmp.responseNanos, mld.responseNanos);
+        long next = Math.min(igmp.responseDueNanos, mld.responseDueNanos);
         for (Group group : groups.values()) {
-            next = Math.min(next, group.responseNanos);
-            next = group.repetitions > 0 ? Math.min(next, group.repetitionNanos) : next;
+            next = Math.min(next, group.responseDueNanos);
+            next = group.repetitions > 0 ? Math.min(next, group.repetitionDueNanos) : next;
         }
         return next;
     }

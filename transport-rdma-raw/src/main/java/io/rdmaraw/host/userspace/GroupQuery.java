@@ -19,10 +19,10 @@ import java.util.Set;
  * @param version 1 to 3 for IGMP, 1 or 2 for MLD
  * @param group the queried group, or the unspecified address for all groups
  * @param sources the queried sources of the group; empty for all
- * @param responseMillis maximum response time in milliseconds
+ * @param maxResponseMillis maximum response time in milliseconds
  * @param robustness number of transmissions of a report, so that one of them arrives; 0 if unspecified
  */
-record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sources, int responseMillis,
+record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sources, int maxResponseMillis,
                   int robustness) {
     private static final IpAddress ALL_SYSTEMS = IpAddress.parse("224.0.0.1");
     private static final IpAddress ALL_NODES = IpAddress.parse("ff02::1");
@@ -42,9 +42,9 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
         }
         // RFC 3810 section 6.2: from the link-local address of a neighbour, and not forwarded.
         if (verdict == ParseVerdict.ICMPV6 && packet.hopLimit() == 1
-                && IcmpHeader.type(packet.transportAddress()) == GroupMessage.MLD_QUERY
+                && IcmpHeader.type(packet.transportHeaderAddress()) == GroupMessage.MLD_QUERY
                 && IpAddress.sourceOf(packet).isLinkLocal()) {
-            GroupQuery query = read(packet.transportAddress(),
+            GroupQuery query = read(packet.transportHeaderAddress(),
                     packet.payloadOffset() - packet.transportOffset() + packet.payloadLengthBytes(), false);
             return query != null && query.isValidDestination(IpAddress.destinationOf(packet)) ? query : null;
         }
@@ -64,14 +64,14 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
         if (version == 0) {
             return null;
         }
-        IpAddress group = address(GroupMessage.groupAddress(message, ipv4), ipv4);
+        IpAddress group = address(GroupMessage.groupFieldAddress(message, ipv4), ipv4);
         if (!group.isAny() && !group.isMulticast()) {
             return null;
         }
         boolean newest = version == (ipv4 ? NEWEST_IGMP : NEWEST_MLD);
         Set<IpAddress> sources = new HashSet<>();
         for (int i = newest ? GroupMessage.sourceCount(message, ipv4) : 0; i > 0; i--) {
-            sources.add(address(GroupMessage.sourceAddress(message, ipv4, i - 1), ipv4));
+            sources.add(address(GroupMessage.sourceFieldAddress(message, ipv4, i - 1), ipv4));
         }
         return new GroupQuery(ipv4, version, group, sources, ipv4 && version == 1 ? VERSION_1_RESPONSE_MILLIS
                 : GroupMessage.maximumResponseMillis(message, ipv4, newest),
@@ -92,7 +92,7 @@ record GroupQuery(boolean ipv4, int version, IpAddress group, Set<IpAddress> sou
                 : new IpAddress(NetworkOrder.getLong(at), NetworkOrder.getLong(at + Long.BYTES));
     }
 
-    boolean isNewest() {
+    boolean isNewestVersion() {
         return version == (ipv4 ? NEWEST_IGMP : NEWEST_MLD);
     }
 

@@ -32,7 +32,7 @@ final class GroupReports {
     private static final int TYPE_OF_SERVICE = 0xc0;
     /** RFC 2113: the router alert option of four bytes, which makes routers examine the packet. */
     private static final int ROUTER_ALERT = 0x9404_0000;
-    private static final int IPV4_HEADER_BYTES = Ipv4Header.MINIMUM_LENGTH_BYTES + Integer.BYTES;
+    private static final int IPV4_HEADER_BYTES = Ipv4Header.MIN_LENGTH_BYTES + Integer.BYTES;
     /** RFC 2711: next header, length, the router alert option with value 0, and two bytes of padding. */
     private static final long HOP_BY_HOP_ROUTER_ALERT = (long) IpProtocol.ICMPV6 << 56 | 0x0502_0000_0100L;
     private static final int HOP_BY_HOP_BYTES = 8;
@@ -61,12 +61,12 @@ final class GroupReports {
     void send(List<Entry> entries, boolean ipv4) {
         int headers = (ipv4 ? IPV4_HEADER_BYTES : Ipv6Header.LENGTH_BYTES + HOP_BY_HOP_BYTES)
                 + GroupMessage.REPORT_HEADER_BYTES;
-        int room = mtuBytes - headers;
+        int roomBytes = mtuBytes - headers;
         List<Entry> batch = new ArrayList<>();
         int bytes = 0;
-        for (Entry entry : split(entries, ipv4, room)) {
+        for (Entry entry : split(entries, ipv4, roomBytes)) {
             int more = GroupMessage.recordBytes(entry.sources().size(), ipv4);
-            if (bytes + more > room) {
+            if (bytes + more > roomBytes) {
                 sendOne(batch, ipv4);
                 batch.clear();
                 bytes = 0;
@@ -83,18 +83,18 @@ final class GroupReports {
      * Splits records that are longer than a packet. Records of excluded sources are truncated instead (RFC 3376 section
      * 4.2.16).
      */
-    private static List<Entry> split(List<Entry> entries, boolean ipv4, int room) {
+    private static List<Entry> split(List<Entry> entries, boolean ipv4, int roomBytes) {
         int perEntry = 0;
-        while (GroupMessage.recordBytes(perEntry + 1, ipv4) <= room) {
+        while (GroupMessage.recordBytes(perEntry + 1, ipv4) <= roomBytes) {
             perEntry++;
         }
         List<Entry> parts = new ArrayList<>();
         for (Entry entry : entries) {
             List<IpAddress> rest = List.copyOf(entry.sources());
-            boolean whole = entry.type() == GroupMessage.MODE_IS_EXCLUDE
+            boolean truncated = entry.type() == GroupMessage.MODE_IS_EXCLUDE
                     || entry.type() == GroupMessage.CHANGE_TO_EXCLUDE;
             parts.add(new Entry(entry.group(), entry.type(), rest.subList(0, Math.min(perEntry, rest.size()))));
-            for (int from = perEntry; !whole && from < rest.size(); from += perEntry) {
+            for (int from = perEntry; !truncated && from < rest.size(); from += perEntry) {
                 parts.add(new Entry(entry.group(), entry.type(),
                         rest.subList(from, Math.min(from + perEntry, rest.size()))));
             }
@@ -116,7 +116,7 @@ final class GroupReports {
                 at = put(at, sources.next());
             }
         }
-        finish(frame, message, (int) (at - message), ipv4 ? V3_ROUTERS : MLD_V2_ROUTERS);
+        finishAndSend(frame, message, (int) (at - message), ipv4 ? V3_ROUTERS : MLD_V2_ROUTERS);
     }
 
     /** Sends a report of the older version for a group that is joined. */
@@ -139,8 +139,8 @@ final class GroupReports {
         boolean ipv4 = group.isIpv4();
         long message = messageOf(frame, ipv4);
         int lengthBytes = GroupMessage.writeLegacy(message, type, ipv4);
-        put(GroupMessage.groupAddress(message, ipv4), group);
-        finish(frame, message, lengthBytes, destination);
+        put(GroupMessage.groupFieldAddress(message, ipv4), group);
+        finishAndSend(frame, message, lengthBytes, destination);
     }
 
     private static long messageOf(long frame, boolean ipv4) {
@@ -158,7 +158,7 @@ final class GroupReports {
         return at + 2 * Long.BYTES;
     }
 
-    private void finish(long frame, long message, int lengthBytes, IpAddress destination) {
+    private void finishAndSend(long frame, long message, int lengthBytes, IpAddress destination) {
         boolean ipv4 = destination.isIpv4();
         IpAddress from = source.apply(ipv4);
         long ip = frame + EthernetHeader.LENGTH_BYTES;
@@ -169,7 +169,7 @@ final class GroupReports {
             Ipv4Header.write(ip, TYPE_OF_SERVICE, IPV4_HEADER_BYTES + lengthBytes, 0, Ipv4Header.DONT_FRAGMENT, 1,
                     IpProtocol.IGMP, from.ipv4(), destination.ipv4());
             NativeMemory.putByte(ip, (byte) (0x40 | IPV4_HEADER_BYTES / Integer.BYTES));
-            NetworkOrder.putInt(ip + Ipv4Header.MINIMUM_LENGTH_BYTES, ROUTER_ALERT);
+            NetworkOrder.putInt(ip + Ipv4Header.MIN_LENGTH_BYTES, ROUTER_ALERT);
             Ipv4Header.updateChecksum(ip, IPV4_HEADER_BYTES);
         } else {
             IcmpHeader.updateChecksum(message, lengthBytes, InternetChecksum.pseudoHeaderIpv6(from.high(), from.low(),

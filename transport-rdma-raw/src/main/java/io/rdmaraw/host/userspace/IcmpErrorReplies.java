@@ -21,22 +21,22 @@ final class IcmpErrorReplies {
 
     private final ControlFrames frames;
     private final long mac;
-    private final Predicate<IpAddress> owned;
+    private final Predicate<IpAddress> isOwned;
     private final UserspaceHostCounters counters;
     private final IcmpErrorRateLimiter rateLimiter;
 
-    /** @param owned tests whether an address belongs to the host */
-    IcmpErrorReplies(ControlFrames frames, long mac, Predicate<IpAddress> owned, UserspaceHostCounters counters,
+    /** @param isOwned tests whether an address belongs to the host */
+    IcmpErrorReplies(ControlFrames frames, long mac, Predicate<IpAddress> isOwned, UserspaceHostCounters counters,
                  RandomGenerator random) {
         this.frames = frames;
         this.mac = mac;
-        this.owned = owned;
+        this.isOwned = isOwned;
         this.counters = counters;
         rateLimiter = new IcmpErrorRateLimiter(random);
     }
 
     /** Reports a closed port. */
-    void portUnreachable(ParsedFrame datagram, long nowNanos) {
+    void sendPortUnreachable(ParsedFrame datagram, long nowNanos) {
         boolean ipv4 = datagram.ipVersion() == 4;
         if (isUnicastToHost(datagram) && send(datagram, IpAddress.destinationOf(datagram),
                 ipv4 ? IcmpHeader.UNREACHABLE : IcmpHeader.V6_UNREACHABLE,
@@ -46,7 +46,7 @@ final class IcmpErrorReplies {
     }
 
     /** Reports an incomplete packet: its remaining fragments did not arrive (RFC 792, RFC 8200 section 4.5). */
-    void reassemblyTimeExceeded(ParsedFrame firstFragment, long nowNanos) {
+    void sendReassemblyTimeExceeded(ParsedFrame firstFragment, long nowNanos) {
         if (isUnicastToHost(firstFragment) && !carriesError(firstFragment)
                 && send(firstFragment, IpAddress.destinationOf(firstFragment),
                 firstFragment.ipVersion() == 4 ? IcmpHeader.TIME_EXCEEDED : IcmpHeader.V6_TIME_EXCEEDED,
@@ -60,7 +60,7 @@ final class IcmpErrorReplies {
      *
      * @param source source address of the error if the packet was sent to a group; null to send none
      */
-    void unusable(ParsedFrame packet, ParseVerdict verdict, IpAddress source, long nowNanos) {
+    void sendUnknownHeaderError(ParsedFrame packet, ParseVerdict verdict, IpAddress source, long nowNanos) {
         boolean unicastToHost = isUnicastToHost(packet);
         if (packet.ipVersion() == 4) {
             if (verdict == ParseVerdict.OTHER_PROTOCOL && unicastToHost
@@ -84,7 +84,7 @@ final class IcmpErrorReplies {
 
     private boolean isUnicastToHost(ParsedFrame packet) {
         return EthernetHeader.destination(packet.frameAddress()) == mac
-                && owned.test(IpAddress.destinationOf(packet));
+                && isOwned.test(IpAddress.destinationOf(packet));
     }
 
     /** Returns whether the packet may be an ICMP error. An error about an error could cause an endless loop. */
@@ -107,7 +107,7 @@ final class IcmpErrorReplies {
             counters.errorsWithheld++;
             return false;
         }
-        frames.error(cause, local, type, code, word);
+        frames.sendError(cause, local, type, code, word);
         return true;
     }
 }

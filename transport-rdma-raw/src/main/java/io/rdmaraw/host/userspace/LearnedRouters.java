@@ -43,7 +43,7 @@ final class LearnedRouters {
     }
 
     /** Returns whether a router advertisement has been received. */
-    boolean hasAdvertisement() {
+    boolean hasReceivedAdvertisement() {
         return advertisementReceived;
     }
 
@@ -53,7 +53,7 @@ final class LearnedRouters {
      * @param router the source address, which is link-local
      * @param message address of the message
      */
-    void advertised(IpAddress router, long message, int lengthBytes, long nowNanos) {
+    void onAdvertisement(IpAddress router, long message, int lengthBytes, long nowNanos) {
         advertisementReceived = true;
         put(routers, router, NetworkOrder.getU16(message + LIFETIME_OFFSET), nowNanos);
         int offset = OPTIONS_OFFSET;

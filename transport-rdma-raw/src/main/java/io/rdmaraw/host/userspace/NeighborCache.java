@@ -73,7 +73,7 @@ final class NeighborCache {
     private final Solicitor solicitor;
     private final RandomGenerator random;
     /** Tests whether a host is a router in use. */
-    private final Predicate<IpAddress> routers;
+    private final Predicate<IpAddress> isRouter;
     /** Entries in the order of last use or insertion. */
     private final Map<IpAddress, Entry> entries = new LinkedHashMap<>();
     /** Entries that no packet was sent to. They are evicted first, the oldest before the others. */
@@ -81,7 +81,7 @@ final class NeighborCache {
     /** Routers that did not respond to the last solicitations and from which no packet was received since. */
     private final Set<IpAddress> deadRouters = new LinkedHashSet<>();
     private long nextRouterProbeNanos;
-    private int incomplete;
+    private int incompleteCount;
     private boolean changed;
     /**
      * A lower bound of the deadlines of all entries, so that no scan is needed in most cases. It is lowered when an
@@ -89,9 +89,9 @@ final class NeighborCache {
      */
     private long deadlineNanos = Long.MAX_VALUE;
 
-    NeighborCache(Solicitor solicitor, Predicate<IpAddress> routers, RandomGenerator random) {
+    NeighborCache(Solicitor solicitor, Predicate<IpAddress> isRouter, RandomGenerator random) {
         this.solicitor = solicitor;
-        this.routers = routers;
+        this.isRouter = isRouter;
         this.random = random;
     }
 
@@ -103,13 +103,13 @@ final class NeighborCache {
     }
 
     private void set(Entry entry, State state) {
-        incomplete += (state == State.INCOMPLETE ? 1 : 0) - (entry.state == State.INCOMPLETE ? 1 : 0);
+        incompleteCount += (state == State.INCOMPLETE ? 1 : 0) - (entry.state == State.INCOMPLETE ? 1 : 0);
         entry.state = state;
         changed = true;
     }
 
     /** Records that a packet is sent to a host, now or soon. Starts its resolution if necessary. */
-    void use(IpAddress host, long nowNanos) {
+    void recordUse(IpAddress host, long nowNanos) {
         unused.remove(host);
         Entry entry = entries.remove(host);
         if (entry != null) {
@@ -126,11 +126,11 @@ final class NeighborCache {
 
     private void beginResolution(IpAddress host, long nowNanos) {
         entries.remove(host);
-        if (incomplete >= MAX_INCOMPLETE) {
+        if (incompleteCount >= MAX_INCOMPLETE) {
             return;
         }
         Entry entry = add(host, State.INCOMPLETE);
-        incomplete++;
+        incompleteCount++;
         solicit(host, entry, nowNanos);
     }
 
@@ -151,11 +151,11 @@ final class NeighborCache {
     private void makeRoom() {
         Iterator<IpAddress> oldest = unused.isEmpty() ? entries.keySet().iterator() : unused.iterator();
         IpAddress host = oldest.next();
-        while (routers.test(host) && oldest.hasNext()) {
+        while (isRouter.test(host) && oldest.hasNext()) {
             host = oldest.next();
         }
         unused.remove(host);
-        incomplete -= entries.remove(host).state == State.INCOMPLETE ? 1 : 0;
+        incompleteCount -= entries.remove(host).state == State.INCOMPLETE ? 1 : 0;
     }
 
     private void solicit(IpAddress host, Entry entry, long nowNanos) {
@@ -186,7 +186,7 @@ final class NeighborCache {
      * @param solicited whether it responds to a solicitation of ours
      * @param override whether it replaces a known address
      */
-    void advertised(IpAddress host, long mac, boolean solicited, boolean override, long nowNanos) {
+    void onAdvertisement(IpAddress host, long mac, boolean solicited, boolean override, long nowNanos) {
         Entry entry = entries.get(host);
         if (entry == null || entry.state == State.FAILED || entry.state == State.INCOMPLETE && mac == Neighbor.NO_MAC) {
             return;
@@ -249,7 +249,7 @@ final class NeighborCache {
     }
 
     private void markRouterDead(IpAddress host, long nowNanos) {
-        if (routers.test(host)) {
+        if (isRouter.test(host)) {
             nextRouterProbeNanos = deadRouters.isEmpty() ? nowNanos + ROUTER_PROBE_NANOS : nextRouterProbeNanos;
             changed |= deadRouters.add(host);
         }
@@ -260,10 +260,10 @@ final class NeighborCache {
     }
 
     private void probeRouters(long nowNanos) {
-        changed |= deadRouters.removeIf(routers.negate());
+        changed |= deadRouters.removeIf(isRouter.negate());
         if (!deadRouters.isEmpty() && nowNanos - nextRouterProbeNanos >= 0) {
             nextRouterProbeNanos = nowNanos + ROUTER_PROBE_NANOS;
-            deadRouters.forEach(router -> use(router, nowNanos));
+            deadRouters.forEach(router -> recordUse(router, nowNanos));
         }
     }
 

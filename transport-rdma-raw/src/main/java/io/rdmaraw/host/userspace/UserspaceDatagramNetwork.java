@@ -85,12 +85,12 @@ public final class UserspaceDatagramNetwork extends LinkDatagramNetwork {
      * matches.
      */
     @Override
-    public boolean isKernelServed() {
+    public boolean hasFallbackReceiver() {
         return true;
     }
 
     @Override
-    protected FlowSpec sharedWithKernel(FlowSpec rule) {
+    protected FlowSpec withKernelCopy(FlowSpec rule) {
         return rule.toBuilder().dontTrap().build();
     }
 

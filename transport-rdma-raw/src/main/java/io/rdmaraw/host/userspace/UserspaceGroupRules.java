@@ -73,7 +73,7 @@ final class UserspaceGroupRules {
         }
 
         @Override
-        public void sendQueueHasRoom() {
+        public void onSendRoom() {
             // Never called, because this receiver does not wait for room.
         }
     }

@@ -1,6 +1,6 @@
 package io.rdmaraw.host.userspace;
 
-/** Counters of a {@link UserspaceHost}. Written by its thread; other threads may read slightly old values. */
+/** Counters of a {@link UserspaceHostEngine}. Written by its thread; other threads may read slightly old values. */
 public final class UserspaceHostCounters {
     /** ARP packets received. */
     public long arpReceived;

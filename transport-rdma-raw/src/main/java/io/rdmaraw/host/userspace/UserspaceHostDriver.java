@@ -36,11 +36,11 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     private final IpContext ipContext;
     private final EventLoop loop;
     private final UserspaceGroupRules groupRules;
-    private UserspaceHost host;
+    private UserspaceHostEngine host;
     private UserspaceHostReceiver receiver;
     private FrameBuf controlFrame;
     private ScheduledFuture<?> timer;
-    private long timerNanos;
+    private long timerDueNanos;
     private boolean driving;
     private boolean inBurst;
 
@@ -61,7 +61,7 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     }
 
     /** Starts to drive the host. */
-    void startDriving(UserspaceHost drivenHost) {
+    void startDriving(UserspaceHostEngine drivenHost) {
         host = drivenHost;
         driving = true;
         receiver = new UserspaceHostReceiver(host, this::find, ipContext, ByteBufAllocator.DEFAULT,
@@ -82,7 +82,7 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
             return owner;
         }
         PortOwner resettingOwner = ipHost.preferredStack(loop);
-        return resettingOwner == null ? null : new UserspaceTcpNetwork.Unsteered(ipHost, resettingOwner);
+        return resettingOwner == null ? null : new UserspaceTcpNetwork.StackPortOwner(ipHost, resettingOwner);
     }
 
     void stop() {
@@ -126,13 +126,13 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
         long untilNanos = Math.min(ipHost.untilPublishNanos(nowNanos),
                 Math.min(host.deadlineNanos(), receiver.deadlineNanos()) - nowNanos);
         long delayNanos = Math.clamp(untilNanos, MIN_TIMER_NANOS, MAX_TIMER_NANOS);
-        if (timer != null && timerNanos - (nowNanos + delayNanos) <= 0) {
+        if (timer != null && timerDueNanos - (nowNanos + delayNanos) <= 0) {
             return;
         }
         if (timer != null) {
             timer.cancel(false);
         }
-        timerNanos = nowNanos + delayNanos;
+        timerDueNanos = nowNanos + delayNanos;
         timer = loop.schedule(this::onTimer, delayNanos, TimeUnit.NANOSECONDS);
     }
 
@@ -216,7 +216,7 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     }
 
     @Override
-    public void sendQueueHasRoom() {
+    public void onSendRoom() {
         // No frame waits for room: a peer without a reply repeats its request.
     }
 

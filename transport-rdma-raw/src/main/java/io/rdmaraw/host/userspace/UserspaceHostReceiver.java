@@ -29,7 +29,7 @@ public final class UserspaceHostReceiver {
         PortOwner find(int protocol, IpAddress source, int sourcePort, IpAddress destination, int destinationPort);
     }
 
-    private final UserspaceHost host;
+    private final UserspaceHostEngine host;
     private final Ports ports;
     private final IpContext ipContext;
     private final PacketReassembly reassembly;
@@ -40,13 +40,13 @@ public final class UserspaceHostReceiver {
     private final UserspaceHostStatistics statistics;
     private final CrossLoopQueueLimit queueLimit = new CrossLoopQueueLimit();
 
-    public UserspaceHostReceiver(UserspaceHost host, Ports ports, IpContext ipContext, ByteBufAllocator allocator,
+    public UserspaceHostReceiver(UserspaceHostEngine host, Ports ports, IpContext ipContext, ByteBufAllocator allocator,
                     ReassemblyLimits limits, UserspaceHostStatistics statistics) {
         this.host = host;
         this.ports = ports;
         this.ipContext = ipContext;
         this.statistics = statistics;
-        reassembly = new PacketReassembly(allocator, limits, statistics.fragments(), this::reassemblyExpired);
+        reassembly = new PacketReassembly(allocator, limits, statistics.fragments(), this::onReassemblyExpired);
     }
 
     /** Releases the fragments of incomplete packets. */
@@ -146,7 +146,7 @@ public final class UserspaceHostReceiver {
 
     /** Passes a packet to the loop of its owner, unless that loop is too far behind. */
     private void executeOnOwner(PortOwner owner, ByteBuf packet, Runnable delivery) {
-        if (!queueLimit.acquire(1)) {
+        if (!queueLimit.tryAcquire(1)) {
             statistics.countOwnerQueueFull();
             packet.release();
             return;
@@ -192,13 +192,13 @@ public final class UserspaceHostReceiver {
      */
     private boolean mayBeFragmented(ParseVerdict verdict) {
         return verdict.isAccepted() && verdict != ParseVerdict.FRAGMENT && (verdict != ParseVerdict.ICMPV6
-                || !NeighborDiscovery.isNeighborDiscovery(IcmpHeader.type(reassembledFrame.transportAddress())));
+                || !NeighborDiscovery.isNeighborDiscovery(IcmpHeader.type(reassembledFrame.transportHeaderAddress())));
     }
 
-    private void reassemblyExpired(ByteBuf firstFragment) {
+    private void onReassemblyExpired(ByteBuf firstFragment) {
         if (reassembledParser.parse(BufferAddress.of(firstFragment), firstFragment.readableBytes(), false,
                 reassembledFrame) == ParseVerdict.FRAGMENT) {
-            host.reassemblyExpired(reassembledFrame, nowNanos);
+            host.onReassemblyExpired(reassembledFrame, nowNanos);
         }
         firstFragment.release();
     }
@@ -223,13 +223,13 @@ public final class UserspaceHostReceiver {
         if (owner == null) {
             return;
         }
-        if (!queueLimit.acquire(1)) {
+        if (!queueLimit.tryAcquire(1)) {
             statistics.countOwnerQueueFull();
             return;
         }
         LoopTasks.executeOrElse(owner.loop(), () -> {
             queueLimit.release(1);
-            owner.icmpError(errorOrNull);
+            owner.onIcmpError(errorOrNull);
         }, () -> queueLimit.release(1));
     }
 }

@@ -1,6 +1,6 @@
 package io.rdmaraw.host.userspace;
 
-import io.rdmaraw.host.FlowMatches;
+import io.rdmaraw.host.FlowSpecs;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.wire.EtherType;
@@ -26,9 +26,9 @@ public final class UserspaceHostRules {
     public static List<FlowSpec> ofGroups(List<IpAddress> groups) {
         Set<FlowSpec> rules = new LinkedHashSet<>();
         for (IpAddress group : groups) {
-            rules.add(copy(FlowMatches.groupMac(group), group.isIpv4() ? EtherType.IPV4 : EtherType.IPV6));
+            rules.add(dontTrapRule(FlowSpecs.groupMac(group), group.isIpv4() ? EtherType.IPV4 : EtherType.IPV6));
             if (group.isIpv4()) {
-                rules.add(copy(EthernetHeader.multicastOfIpv4(ALL_SYSTEMS), EtherType.IPV4));
+                rules.add(dontTrapRule(EthernetHeader.multicastOfIpv4(ALL_SYSTEMS), EtherType.IPV4));
             }
         }
         return List.copyOf(rules);
@@ -37,20 +37,20 @@ public final class UserspaceHostRules {
     public static List<FlowSpec> of(long mac, List<IpAddress> addresses) {
         Set<FlowSpec> rules = new LinkedHashSet<>();
         // All frames to the host's MAC address that no other rule matches.
-        rules.add(FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).allowHostTraffic().build());
+        rules.add(FlowSpecs.toMac(mac, FlowSpecs.CATCH_ALL_PRIORITY).allowHostTraffic().build());
         for (IpAddress address : addresses) {
             if (address.isIpv4()) {
-                rules.add(copy(EthernetHeader.BROADCAST, EtherType.ARP));
+                rules.add(dontTrapRule(EthernetHeader.BROADCAST, EtherType.ARP));
             } else {
-                rules.add(copy(EthernetHeader.multicastOfIpv6(address.solicitedNode().low()), EtherType.IPV6));
-                rules.add(copy(EthernetHeader.multicastOfIpv6(ALL_NODES_LOW), EtherType.IPV6));
+                rules.add(dontTrapRule(EthernetHeader.multicastOfIpv6(address.solicitedNode().low()), EtherType.IPV6));
+                rules.add(dontTrapRule(EthernetHeader.multicastOfIpv6(ALL_NODES_LOW), EtherType.IPV6));
             }
         }
         return List.copyOf(rules);
     }
 
     /** Returns a rule that leaves the frames to the kernel, too. */
-    private static FlowSpec copy(long mac, int etherType) {
-        return FlowMatches.toMac(mac, FlowMatches.REST_PRIORITY).etherType(etherType).dontTrap().build();
+    private static FlowSpec dontTrapRule(long mac, int etherType) {
+        return FlowSpecs.toMac(mac, FlowSpecs.CATCH_ALL_PRIORITY).etherType(etherType).dontTrap().build();
     }
 }

@@ -17,14 +17,14 @@ import java.util.function.ToLongFunction;
  */
 public final class UserspaceHostStatistics implements RdmaRawMetered {
     public static final MetricTable<UserspaceHostStatistics> TABLE = new MetricTable<UserspaceHostStatistics>()
-            .traffic("received.arp", core(c -> c.arpReceived), "ARP packets received")
-            .traffic("answered.arp", core(c -> c.arpAnswered), "ARP requests answered")
-            .traffic("received.solicitations", core(c -> c.solicitationsReceived),
+            .traffic("received.arp", hostCounter(c -> c.arpReceived), "ARP packets received")
+            .traffic("answered.arp", hostCounter(c -> c.arpAnswered), "ARP requests answered")
+            .traffic("received.solicitations", hostCounter(c -> c.solicitationsReceived),
                     "neighbour solicitations received")
-            .traffic("answered.solicitations", core(c -> c.solicitationsAnswered),
+            .traffic("answered.solicitations", hostCounter(c -> c.solicitationsAnswered),
                     "neighbour solicitations answered")
-            .traffic("answered.echoes", core(c -> c.echoesAnswered), "pings answered")
-            .traffic("sent.questions", core(c -> c.addressRequestsSent),
+            .traffic("answered.echoes", hostCounter(c -> c.echoesAnswered), "pings answered")
+            .traffic("sent.questions", hostCounter(c -> c.addressRequestsSent),
                     "requests sent for the MAC addresses of other hosts")
             .traffic("reassembled", s -> s.fragments.reassembled,
                     "packets reassembled from fragments")
@@ -38,12 +38,12 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
                     "packets for a port on another loop that has not processed the earlier ones yet")
             .drop("fragment", s -> s.fragments.dropped,
                     "fragments that overlapped, were too many or too late, or belonged to a malformed packet")
-            .error("ports-refused", core(c -> c.portsRefused), "ICMP errors sent because the port is closed")
-            .error("packet-errors", core(c -> c.packetErrors),
+            .error("ports-refused", hostCounter(c -> c.portsRefused), "ICMP errors sent because the port is closed")
+            .error("packet-errors", hostCounter(c -> c.packetErrors),
                     "ICMP errors sent about packets: unknown protocol, invalid header or missing fragments")
-            .drop("errors-withheld", core(c -> c.errorsWithheld),
+            .drop("errors-withheld", hostCounter(c -> c.errorsWithheld),
                     "ICMP errors not sent because of the rate limit")
-            .error("address-conflicts", core(c -> c.addressConflicts),
+            .error("address-conflicts", hostCounter(c -> c.addressConflicts),
                     "claims of this host's addresses by other hosts");
 
     private final Supplier<UserspaceHostCounters> counters;
@@ -82,7 +82,7 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
         droppedOwnerQueueFull.increment();
     }
 
-    private static ToLongFunction<UserspaceHostStatistics> core(ToLongFunction<UserspaceHostCounters> counter) {
+    private static ToLongFunction<UserspaceHostStatistics> hostCounter(ToLongFunction<UserspaceHostCounters> counter) {
         return s -> counter.applyAsLong(s.counters.get());
     }
 

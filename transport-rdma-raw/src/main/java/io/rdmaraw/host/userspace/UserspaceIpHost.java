@@ -48,7 +48,7 @@ public final class UserspaceIpHost implements IpHost {
     private final List<Consumer<NetworkSnapshot>> listeners = new CopyOnWriteArrayList<>();
     private final List<UserspaceHostDriver> drivers = new ArrayList<>();
     private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
-    private UserspaceHost host;
+    private UserspaceHostEngine host;
     private volatile NetworkSnapshot snapshot;
     private final SnapshotRateLimiter snapshotLimiter = new SnapshotRateLimiter(System.nanoTime());
     /** Set if a change may be unpublished because the rate limit was reached. */
@@ -89,9 +89,9 @@ public final class UserspaceIpHost implements IpHost {
         }
         UserspaceHostDriver driver = new UserspaceHostDriver(this, deviceQueue, ipContext, loop);
         drivers.add(driver);
-        deviceQueue.onClose(() -> remove(driver));
+        deviceQueue.addCloseAction(() -> remove(driver));
         if (drivers.size() == 1) {
-            host = new UserspaceHost(config, linkName(deviceName), deviceQueue.limits().mtuBytes(), driver,
+            host = new UserspaceHostEngine(config, linkName(deviceName), deviceQueue.limits().mtuBytes(), driver,
                     new SecureRandom());
             host.start(System.nanoTime());
             publish();
@@ -132,7 +132,7 @@ public final class UserspaceIpHost implements IpHost {
 
     private synchronized void takeOver(UserspaceHostDriver next) {
         if (!drivers.isEmpty() && drivers.getFirst() == next) {
-            host.moveTo(next);
+            host.setOutput(next);
             next.startDriving(host);
         }
     }
@@ -163,7 +163,7 @@ public final class UserspaceIpHost implements IpHost {
 
     @Override
     public void solicit(int linkIndex, IpAddress hop, Runnable onRefused) {
-        onDriver(driver -> driver.solicit(hop));
+        runOnDriver(driver -> driver.solicit(hop));
     }
 
     /** Registers a stack for ICMP errors. All stacks receive all errors, because a connection may be on any loop. */
@@ -177,7 +177,7 @@ public final class UserspaceIpHost implements IpHost {
 
     /** Passes an ICMP error to all stacks. May be called on any thread. */
     void notifyStacks(IcmpError error) {
-        stacks.forEach(stack -> stack.icmpError(error));
+        stacks.forEach(stack -> stack.onIcmpError(error));
     }
 
     UserspaceHostCounters counters() {
@@ -199,13 +199,13 @@ public final class UserspaceIpHost implements IpHost {
     }
 
     void unbind(BoundPort bound) {
-        ports.close(bound);
-        onDriver(driver -> driver.changeGroups(now -> host.leaveGroups(bound.id(), now)));
+        ports.unbind(bound);
+        runOnDriver(driver -> driver.changeGroups(now -> host.leaveGroups(bound.id(), now)));
     }
 
     /** Sets the sources that the owner of a port accepts from a group. */
     void setGroup(BoundPort bound, IpAddress group, SourceFilter filter) {
-        onDriver(driver -> driver.changeGroups(now -> host.setGroup(bound.id(), group, filter, now)));
+        runOnDriver(driver -> driver.changeGroups(now -> host.setGroup(bound.id(), group, filter, now)));
     }
 
     /**
@@ -217,7 +217,7 @@ public final class UserspaceIpHost implements IpHost {
         if (owner == null) {
             return false;
         }
-        if (!localQueueLimit.acquire(1)) {
+        if (!localQueueLimit.tryAcquire(1)) {
             statistics.countOwnerQueueFull();
             return true;
         }
@@ -236,7 +236,7 @@ public final class UserspaceIpHost implements IpHost {
     }
 
     /** Runs an action on the driving loop. Does nothing if that loop has ended; another loop is about to take over. */
-    private synchronized void onDriver(Consumer<UserspaceHostDriver> action) {
+    private synchronized void runOnDriver(Consumer<UserspaceHostDriver> action) {
         if (!drivers.isEmpty()) {
             UserspaceHostDriver driver = drivers.getFirst();
             LoopTasks.executeOrElse(driver.loop(), () -> action.accept(driver), () -> { });
@@ -279,7 +279,7 @@ public final class UserspaceIpHost implements IpHost {
             return;
         }
         notifyListeners(changed);
-        snapshotLimiter.spent(System.nanoTime() - startNanos);
+        snapshotLimiter.recordSpent(System.nanoTime() - startNanos);
     }
 
     private void notifyListeners(NetworkSnapshot changed) {

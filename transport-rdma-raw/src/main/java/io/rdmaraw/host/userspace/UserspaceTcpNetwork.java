@@ -38,14 +38,14 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
 
     @Override
     protected Port bindPort(IpAddress local, int port, PortSharing sharing) throws IOException {
-        BoundPort bound = host.listen(local, port, sharing, new Unsteered(host, stack));
+        BoundPort bound = host.listen(local, port, sharing, new StackPortOwner(host, stack));
         return new Port(bound.port(), bound.use(), () -> host.unbind(bound));
     }
 
     @Override
     protected Port bindPort(IpAddress local, int port, IpAddress remote, int remotePort) throws IOException {
         BoundPort bound = host.bind(IpProtocol.TCP, local, false, port, PortSharing.NONE,
-                new Unsteered(host, stack));
+                new StackPortOwner(host, stack));
         BoundPort connected = host.connect(bound, local, remote, remotePort);
         return new Port(connected.port(), null, () -> host.unbind(connected));
     }
@@ -53,7 +53,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
     @Override
     protected Port reservePort(IpAddress local, int port) throws IOException {
         BoundPort bound = host.bind(IpProtocol.TCP, local, local.isAny(), port, PortSharing.NONE,
-                new Unsteered(host, stack));
+                new StackPortOwner(host, stack));
         return new Port(bound.port(), null, () -> host.unbind(bound));
     }
 
@@ -68,7 +68,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
     }
 
     /** Receives packets for a port that match no rule of the port. */
-    record Unsteered(UserspaceIpHost host, PortOwner stack) implements PortOwner {
+    record StackPortOwner(UserspaceIpHost host, PortOwner stack) implements PortOwner {
         @Override
         public Executor loop() {
             return stack.loop();
@@ -86,7 +86,7 @@ public final class UserspaceTcpNetwork extends LinkTcpNetwork {
 
         /** Passes the error to all stacks, because the connection may be on any loop. */
         @Override
-        public void icmpError(IcmpError error) {
+        public void onIcmpError(IcmpError error) {
             host.notifyStacks(error);
         }
     }

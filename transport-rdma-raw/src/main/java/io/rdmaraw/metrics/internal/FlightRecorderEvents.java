@@ -201,7 +201,7 @@ public final class FlightRecorderEvents {
         public String channel;
         @Label("Made")
         @Description("The installed rules; empty when the channel left")
-        public String made;
+        public String addedRules;
         @Label("Rules Now")
         public int rules;
     }

@@ -19,7 +19,7 @@ public final class MetricsExporters {
     private static final boolean HAS_JMX = hasModule("java.management")
             && SystemPropertyUtil.getBoolean("io.rdmaraw.jmx", true);
     /** System property by which tools on this host identify the process without starting an agent in it. */
-    private static final String MARK = "io.rdmaraw.jmx.registered";
+    private static final String REGISTERED_PROPERTY = "io.rdmaraw.jmx.registered";
     private static final AtomicBoolean SCHEDULED = new AtomicBoolean();
 
     private static volatile boolean exported;
@@ -69,7 +69,7 @@ public final class MetricsExporters {
     private static void start() throws Exception {
         if (HAS_JMX) {
             beanName = TransportMBean.register();
-            System.setProperty(MARK, beanName);
+            System.setProperty(REGISTERED_PROPERTY, beanName);
         }
         if (HAS_FLIGHT_RECORDER) {
             FlightRecorderEvents.registerPeriodic();
@@ -83,7 +83,7 @@ public final class MetricsExporters {
         if (beanName != null) {
             TransportMBean.unregister(beanName);
             if (!TransportMBean.isAnyRegistered()) {
-                System.clearProperty(MARK);
+                System.clearProperty(REGISTERED_PROPERTY);
             }
             beanName = null;
         }

@@ -65,13 +65,13 @@ public final class SocketRows {
             throws OpenDataException {
         for (RdmaRawTcpSockets.Listener listener : sockets.listeners()) {
             Map<String, Object> row = names(sampled, listener.local(), "*", "LISTEN");
-            row.put("level:half-open", (long) listener.halfOpen());
-            row.put("level:backlog", (long) listener.backlog());
+            row.put("gauge:half-open", (long) listener.halfOpen());
+            row.put("gauge:backlog", (long) listener.backlog());
             rows.add(TransportMBean.row("Listener", row));
         }
-        if (!sockets.byState().isEmpty()) {
+        if (!sockets.countByState().isEmpty()) {
             Map<String, Object> row = names(sampled, "", "", "ALL");
-            sockets.byState().forEach((state, count) -> row.put("level:" + state, (long) count));
+            sockets.countByState().forEach((state, count) -> row.put("gauge:" + state, (long) count));
             rows.add(TransportMBean.row("States", row));
         }
         for (RdmaRawTcpSockets.Connection connection : sockets.connections()) {
@@ -114,13 +114,13 @@ public final class SocketRows {
         row.put("timer", info.timer());
         row.put("nanos:timer", info.timerNanos());
         row.put("nanos:rto", info.retransmissionTimeoutNanos());
-        row.put("level:congestion-window.bytes", (long) info.congestionWindowBytes());
-        row.put("level:send-window.bytes", (long) info.sendWindowBytes());
-        row.put("level:receive-window.bytes", (long) info.receiveWindowBytes());
-        row.put("level:segment.bytes", (long) info.segmentBytes());
-        row.put("level:path-mtu.bytes", (long) info.pathMtuBytes());
-        row.put("level:unacknowledged.bytes", (long) info.unacknowledgedBytes());
-        row.put("level:unsent.bytes", (long) info.unsentBytes());
+        row.put("gauge:congestion-window.bytes", (long) info.congestionWindowBytes());
+        row.put("gauge:send-window.bytes", (long) info.sendWindowBytes());
+        row.put("gauge:receive-window.bytes", (long) info.receiveWindowBytes());
+        row.put("gauge:segment.bytes", (long) info.segmentBytes());
+        row.put("gauge:path-mtu.bytes", (long) info.pathMtuBytes());
+        row.put("gauge:unacknowledged.bytes", (long) info.unacknowledgedBytes());
+        row.put("gauge:unsent.bytes", (long) info.unsentBytes());
         addDetails(row, info);
         return row;
     }
@@ -141,22 +141,22 @@ public final class SocketRows {
         row.put("nanos:busy", info.busyNanos());
         row.put("nanos:window-limited", info.windowLimitedNanos());
         row.put("nanos:send-buffer-limited", info.sendBufferLimitedNanos());
-        row.put("level:send-window.shift", (long) info.sendWindowShift());
-        row.put("level:receive-window.shift", (long) info.receiveWindowShift());
-        row.put("level:backoff", (long) info.backoff());
-        row.put("level:unanswered.timeouts", (long) info.unansweredTimeouts());
-        row.put("level:slow-start-threshold.bytes", (long) info.slowStartThresholdBytes());
-        row.put("level:peer-segment.bytes", (long) info.peerSegmentBytes());
-        row.put("level:receive-buffer.bytes", (long) info.receiveBufferBytes());
-        row.put("level:in-flight.bytes", (long) info.inFlightBytes());
-        row.put("level:lost.bytes", (long) info.lostBytes());
-        row.put("level:sacked.bytes", (long) info.sackedBytes());
-        row.put("level:unread.bytes", (long) info.unreadBytes());
-        row.put("level:out-of-order.bytes", (long) info.outOfOrderBytes());
-        row.put("level:received.dscp", (long) info.receivedDscp());
-        row.put("level:pacing.rate", info.pacingRate());
-        row.put("level:delivery.rate", info.deliveryRate());
-        row.put("level:delivery.application-limited", info.applicationLimited() ? 1L : 0L);
+        row.put("gauge:send-window.shift", (long) info.sendWindowShift());
+        row.put("gauge:receive-window.shift", (long) info.receiveWindowShift());
+        row.put("gauge:backoff", (long) info.backoff());
+        row.put("gauge:unanswered.timeouts", (long) info.unansweredTimeouts());
+        row.put("gauge:slow-start-threshold.bytes", (long) info.slowStartThresholdBytes());
+        row.put("gauge:peer-segment.bytes", (long) info.peerSegmentBytes());
+        row.put("gauge:receive-buffer.bytes", (long) info.receiveBufferBytes());
+        row.put("gauge:in-flight.bytes", (long) info.inFlightBytes());
+        row.put("gauge:lost.bytes", (long) info.lostBytes());
+        row.put("gauge:sacked.bytes", (long) info.sackedBytes());
+        row.put("gauge:unread.bytes", (long) info.unreadBytes());
+        row.put("gauge:out-of-order.bytes", (long) info.outOfOrderBytes());
+        row.put("gauge:received.dscp", (long) info.receivedDscp());
+        row.put("gauge:pacing.rate", info.pacingRate());
+        row.put("gauge:delivery.rate", info.deliveryRate());
+        row.put("gauge:delivery.application-limited", info.applicationLimited() ? 1L : 0L);
     }
 
     /** Returns the TCP options in the notation of {@code ss -i}. */

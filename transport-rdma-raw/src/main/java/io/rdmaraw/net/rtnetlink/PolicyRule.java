@@ -9,10 +9,10 @@ import io.rdmaraw.net.Route;
  * @param priority   lower values are evaluated first
  * @param table      the routing table
  * @param action     the action; 1 is the lookup in the table
- * @param plain      whether the rule applies to all packets
+ * @param matchesAllPackets      whether the rule applies to all packets
  * @param attributes hash of all attributes, to distinguish rules
  */
-record PolicyRule(int family, int priority, int table, int action, boolean plain, int attributes) {
+record PolicyRule(int family, int priority, int table, int action, boolean matchesAllPackets, int attributes) {
     private static final int FR_ACT_TO_TBL = 1;
     private static final int LOCAL_PRIORITY = 0;
     private static final int MAIN_PRIORITY = 32766;
@@ -24,7 +24,7 @@ record PolicyRule(int family, int priority, int table, int action, boolean plain
      * tables.
      */
     boolean isStandard() {
-        return plain && action == FR_ACT_TO_TBL && switch (priority) {
+        return matchesAllPackets && action == FR_ACT_TO_TBL && switch (priority) {
             case LOCAL_PRIORITY -> table == Route.LOCAL_TABLE;
             case MAIN_PRIORITY -> table == Route.MAIN_TABLE;
             case DEFAULT_PRIORITY -> table == DEFAULT_TABLE;

@@ -189,11 +189,11 @@ final class RtnetlinkDecoder {
     }
 
     /** The {@code rp_filter} setting of a link or of all links. */
-    record Filter(int linkIndex, int mode) {
+    record ReversePathFilter(int linkIndex, int mode) {
     }
 
     /** Returns the setting in a message, or null if the message is about another setting or IP version. */
-    static Filter reversePathFilter(NetlinkReader message) {
+    static ReversePathFilter reversePathFilter(NetlinkReader message) {
         if (!message.startAttributes(NETCONFMSG_BYTES) || message.fixedByte(0) != NativeSocket.AF_INET) {
             return null;
         }
@@ -206,7 +206,7 @@ final class RtnetlinkDecoder {
                 mode = message.intValue();
             }
         }
-        return mode < 0 ? null : new Filter(linkIndex, mode);
+        return mode < 0 ? null : new ReversePathFilter(linkIndex, mode);
     }
 
     private static int routeMetric(NetlinkReader metrics, int type) {
@@ -244,7 +244,7 @@ final class RtnetlinkDecoder {
         }
         int priority = 0;
         int table = message.fixedByte(4);
-        boolean plain = message.fixedByte(1) == 0 && message.fixedByte(2) == 0 && message.fixedByte(3) == 0
+        boolean matchesAllPackets = message.fixedByte(1) == 0 && message.fixedByte(2) == 0 && message.fixedByte(3) == 0
                 && (message.fixedInt(8) & FIB_RULE_INVERT) == 0;
         int attributes = message.fixedInt(0);
         while (message.nextAttribute()) {
@@ -252,14 +252,14 @@ final class RtnetlinkDecoder {
             switch (message.attributeType()) {
                 case FRA_PRIORITY -> priority = message.intValue();
                 case FRA_TABLE -> table = message.intValue();
-                case FRA_SUPPRESS_PREFIXLEN -> plain &= message.intValue() == -1;
+                case FRA_SUPPRESS_PREFIXLEN -> matchesAllPackets &= message.intValue() == -1;
                 case FRA_PROTOCOL -> {
                     // Identifies the creator of the rule, which does not matter.
                 }
-                default -> plain = false;
+                default -> matchesAllPackets = false;
             }
         }
-        return new PolicyRule(message.fixedByte(0), priority, table, message.fixedByte(7), plain, attributes);
+        return new PolicyRule(message.fixedByte(0), priority, table, message.fixedByte(7), matchesAllPackets, attributes);
     }
 
     static Neighbor neighbor(NetlinkReader message) {

@@ -207,14 +207,14 @@ public final class RtnetlinkMonitor implements AutoCloseable {
                 fixedBytes));
         boolean more = true;
         while (more) {
-            requests.receiveReply(reader);
+            requests.awaitDatagram(reader);
             while (more && reader.nextMessage()) {
                 if (reader.sequence() != requestSequence) {
                     continue;
                 }
                 more = reader.type() != NetlinkReader.NLMSG_DONE;
                 if (reader.type() == NetlinkReader.NLMSG_ERROR) {
-                    throw new IOException("rtnetlink refused request " + type + ": " + Errno.describe(reader.error()));
+                    throw new IOException("rtnetlink refused request " + type + ": " + Errno.describe(reader.errno()));
                 }
                 apply();
             }
@@ -282,7 +282,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     }
 
     private void applyNetconf() {
-        RtnetlinkDecoder.Filter filter = RtnetlinkDecoder.reversePathFilter(reader);
+        RtnetlinkDecoder.ReversePathFilter filter = RtnetlinkDecoder.reversePathFilter(reader);
         if (filter != null) {
             state.filter(filter.linkIndex(), filter.mode());
         }
@@ -330,8 +330,8 @@ public final class RtnetlinkMonitor implements AutoCloseable {
                 .fixedByte(0, family(neighbor)).fixedInt(4, linkIndex).fixedByte(10, NTF_USE);
         requests.send(RtnetlinkDecoder.addAddress(writer, RtnetlinkDecoder.NDA_DST, neighbor));
         requests.awaitReply(reader, requestSequence);
-        int errno = reader.error();
-        if (errno == Errno.EPERM && CapabilityBroker.isNamed()) {
+        int errno = reader.errno();
+        if (errno == Errno.EPERM && CapabilityBroker.isConfigured()) {
             usesBroker = true;
             solicitByBroker(linkIndex, neighbor);
         } else if (errno != 0) {

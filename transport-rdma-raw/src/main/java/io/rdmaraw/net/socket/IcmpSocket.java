@@ -5,7 +5,7 @@ import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NativeSocket;
 import io.rdmaraw.net.IcmpError;
-import io.rdmaraw.net.IcmpErrors;
+import io.rdmaraw.net.IcmpErrorParser;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.wire.FrameParser;
 import io.rdmaraw.wire.IcmpHeader;
@@ -39,7 +39,7 @@ public final class IcmpSocket implements AutoCloseable {
     private final ParseCounters counters = new ParseCounters();
     private final FrameParser parser = new FrameParser(counters);
     private final ParsedFrame message = new ParsedFrame();
-    private final IcmpErrors errors = new IcmpErrors(counters);
+    private final IcmpErrorParser errors = new IcmpErrorParser(counters);
 
     /**
      * Opens the sockets in the network namespace of the calling thread.

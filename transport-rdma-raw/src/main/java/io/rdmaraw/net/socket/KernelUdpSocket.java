@@ -69,19 +69,19 @@ public final class KernelUdpSocket implements AutoCloseable {
         KernelUdpSocket opened = new KernelUdpSocket(
                 NativeSocket.open(family, NativeSocket.SOCK_DGRAM, IpProtocol.UDP), family);
         // Puts ICMP errors into the error queue, for unconnected sockets, too.
-        opened.option(IPPROTO_IP, IP_RECVERR, 1);
+        opened.setOption(IPPROTO_IP, IP_RECVERR, 1);
         // Receive only for the groups that this socket has joined, not for those of other sockets.
-        opened.option(IPPROTO_IP, IP_MULTICAST_ALL, 0);
+        opened.setOption(IPPROTO_IP, IP_MULTICAST_ALL, 0);
         if (!ipv4Only) {
-            opened.option(IPPROTO_IPV6, IPV6_V6ONLY, 0);
-            opened.option(IPPROTO_IPV6, IPV6_RECVERR, 1);
-            opened.option(IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
+            opened.setOption(IPPROTO_IPV6, IPV6_V6ONLY, 0);
+            opened.setOption(IPPROTO_IPV6, IPV6_RECVERR, 1);
+            opened.setOption(IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0);
         }
-        opened.option(NativeSocket.SOL_SOCKET, SO_BROADCAST, 1);
+        opened.setOption(NativeSocket.SOL_SOCKET, SO_BROADCAST, 1);
         return opened;
     }
 
-    private int option(int level, int option, int value) {
+    private int setOption(int level, int option, int value) {
         NativeMemory.putInt(scratch, value);
         return socket.setOption(level, option, scratch, Integer.BYTES);
     }
@@ -121,10 +121,10 @@ public final class KernelUdpSocket implements AutoCloseable {
      */
     public int bind(IpAddress address, int scope, int port, PortSharing sharing) throws IOException {
         if (sharing.reuseAddress()) {
-            option(NativeSocket.SOL_SOCKET, NativeSocket.SO_REUSEADDR, 1);
+            setOption(NativeSocket.SOL_SOCKET, NativeSocket.SO_REUSEADDR, 1);
         }
         if (sharing.reusePort()) {
-            option(NativeSocket.SOL_SOCKET, SO_REUSEPORT, 1);
+            setOption(NativeSocket.SOL_SOCKET, SO_REUSEPORT, 1);
         }
         if (!address.isAny()) {
             checkVersion(address);

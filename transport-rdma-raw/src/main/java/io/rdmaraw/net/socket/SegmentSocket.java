@@ -148,10 +148,10 @@ public final class SegmentSocket implements AutoCloseable {
 
     /** A raw IPv4 socket also delivers the IP header, which is that of the reassembled packet. */
     private void readIpv4(int lengthBytes, Consumer<ByteBuf> listener) {
-        int headerBytes = lengthBytes < Ipv4Header.MINIMUM_LENGTH_BYTES ? lengthBytes
+        int headerBytes = lengthBytes < Ipv4Header.MIN_LENGTH_BYTES ? lengthBytes
                 : Ipv4Header.headerLengthBytes(packet);
         int segmentBytes = lengthBytes - headerBytes;
-        if (segmentBytes >= TcpHeader.MINIMUM_LENGTH_BYTES) {
+        if (segmentBytes >= TcpHeader.MIN_LENGTH_BYTES) {
             pass(lengthBytes, packet + headerBytes, segmentBytes, InternetChecksum.pseudoHeaderIpv4(packet,
                     IpProtocol.TCP, segmentBytes), EtherType.IPV4, listener);
         }
@@ -159,8 +159,8 @@ public final class SegmentSocket implements AutoCloseable {
 
     /** A raw IPv6 socket delivers only the data after the IPv6 headers (RFC 3542 section 3). */
     private void readIpv6(int segmentBytes, Consumer<ByteBuf> listener) {
-        long destination = destination();
-        if (segmentBytes < TcpHeader.MINIMUM_LENGTH_BYTES || destination == 0) {
+        long destination = destinationFieldAddress();
+        if (segmentBytes < TcpHeader.MIN_LENGTH_BYTES || destination == 0) {
             return;
         }
         Ipv6Header.writeFixed(packet, 0, 0, segmentBytes, IpProtocol.TCP, HOP_LIMIT);
@@ -172,7 +172,7 @@ public final class SegmentSocket implements AutoCloseable {
     }
 
     /** Returns the address of the destination IP address of the last packet, or 0 if it is missing. */
-    private long destination() {
+    private long destinationFieldAddress() {
         long end = control + NativeMemory.getLong(message + MSG_CONTROLLEN);
         for (long at = control; at + CMSG_DATA <= end; at += NativeMemory.getLong(at) + 7 & ~7L) {
             if (NativeMemory.getInt(at + CMSG_LEVEL) == IPPROTO_IPV6

@@ -3,7 +3,7 @@ package io.rdmaraw.net.socket;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NativeSocket;
-import io.rdmaraw.net.IcmpErrors;
+import io.rdmaraw.net.IcmpErrorParser;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.wire.IcmpErrorKind;
 
@@ -88,7 +88,7 @@ public final class SocketErrorQueue implements AutoCloseable {
             case ORIGIN_ICMP6 -> 6;
             default -> 0;
         };
-        return ipVersion == 0 ? null : IcmpErrors.kindOf(ipVersion, NativeMemory.getByte(error + EE_TYPE) & 0xff,
+        return ipVersion == 0 ? null : IcmpErrorParser.kindOf(ipVersion, NativeMemory.getByte(error + EE_TYPE) & 0xff,
                 NativeMemory.getByte(error + EE_CODE) & 0xff);
     }
 

@@ -58,7 +58,7 @@ public final class SocketFilter {
     private static final int MAX_RANGES = 256;
     private static final int REFUSE = 0;
     /** Explains EPERM, seen with Linux 6.18. Earlier kernels let every process attach a filter to a TCP socket. */
-    private static final String FILTERS_WANT_NET_ADMIN = "; this kernel wants CAP_NET_ADMIN for a filter on a TCP"
+    private static final String EPERM_EXPLANATION = "; this kernel wants CAP_NET_ADMIN for a filter on a TCP"
             + " socket, or a broker that puts it there (SOFTVERBS_BROKER)";
     private static final int ACCEPT = -1;
 
@@ -135,7 +135,7 @@ public final class SocketFilter {
         }
         int blockBits = 0;
         BitSet blocks = ports;
-        while (rangesOf(blocks) > MAX_RANGES) {
+        while (rangeCount(blocks) > MAX_RANGES) {
             blockBits++;
             blocks = halved(blocks);
         }
@@ -150,7 +150,7 @@ public final class SocketFilter {
         return filter;
     }
 
-    private static int rangesOf(BitSet blocks) {
+    private static int rangeCount(BitSet blocks) {
         int ranges = 0;
         for (int i = blocks.nextSetBit(0); i >= 0; i = blocks.nextSetBit(blocks.nextClearBit(i))) {
             ranges++;
@@ -202,10 +202,10 @@ public final class SocketFilter {
      */
     public void attachToTcp(int fd) throws IOException {
         int error = attach(fd);
-        if (error == -Errno.EPERM && CapabilityBroker.isNamed()) {
+        if (error == -Errno.EPERM && CapabilityBroker.isConfigured()) {
             attachByBroker(fd);
         } else if (error != 0) {
-            throw new IOException(Errno.describe(-error) + (error == -Errno.EPERM ? FILTERS_WANT_NET_ADMIN : ""));
+            throw new IOException(Errno.describe(-error) + (error == -Errno.EPERM ? EPERM_EXPLANATION : ""));
         }
     }
 

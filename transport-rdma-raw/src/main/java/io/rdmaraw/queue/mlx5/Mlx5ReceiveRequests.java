@@ -4,7 +4,7 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.NativeArena;
 import io.rdmaraw.queue.QueueCounters;
-import io.rdmaraw.queue.SlotReceives;
+import io.rdmaraw.queue.SlotReceiveRequests;
 import io.rdmaraw.verbs.mlx5.Cqe;
 import io.rdmaraw.verbs.mlx5.Mlx5CompletionQueue;
 import io.rdmaraw.verbs.mlx5.Mlx5ReceiveQueue;
@@ -15,7 +15,7 @@ import io.rdmaraw.verbs.objects.CompletionQueue;
 import java.util.Arrays;
 
 /** Receive requests written directly to the ring of an mlx5 receive queue, which has its own completion queue. */
-final class Mlx5ReceiveRequests extends SlotReceives {
+final class Mlx5ReceiveRequests extends SlotReceiveRequests {
     private static final int NONE = -1;
 
     private final CompletionQueue completionQueue;
@@ -25,11 +25,11 @@ final class Mlx5ReceiveRequests extends SlotReceives {
     private final int[] slotIndices;
 
     Mlx5ReceiveRequests(ReceiveQueueRing ring, CompletionQueue completionQueue, SlotPool slots, QueueCounters counters,
-                       int depth, NativeArena arrays) {
+                       int depth, NativeArena arena) {
         super(slots, counters, Math.min(depth, ring.entries()));
         this.completionQueue = completionQueue;
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
-                arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
+                arena.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
         FrameBuf any = slots.slot(0);
         queue = new Mlx5ReceiveQueue(ring, any.slotBytes(), any.lkey());
         slotIndices = new int[queue.entries()];
@@ -45,7 +45,7 @@ final class Mlx5ReceiveRequests extends SlotReceives {
         int place = queue.ringIndexOf(Cqe.wqeCounter(cqe));
         int slotIndex = slotIndices[place];
         slotIndices[place] = NONE;
-        completed();
+        recordCompletion();
         return slotIndex;
     }
 
@@ -56,7 +56,7 @@ final class Mlx5ReceiveRequests extends SlotReceives {
 
     @Override
     protected int postDescribed(int count) {
-        queue.ring();
+        queue.ringDoorbell();
         return count;
     }
 

@@ -24,51 +24,51 @@ final class Mlx5ReceiveRing extends ReceiveRing {
     private final QueueSetup setup;
     private final SlotPool slots;
     private final QueueCounters counters;
-    private final NativeArena arrays;
-    private final CompletionQueue ownCompletions;
-    private final Mlx5ReceiveRequests own;
-    private CompletionQueue sharedCompletions;
-    private Mlx5ReceiveRequests shared;
+    private final NativeArena arena;
+    private final CompletionQueue queuePairCompletions;
+    private final Mlx5ReceiveRequests queuePairRequests;
+    private CompletionQueue workQueueCompletions;
+    private Mlx5ReceiveRequests workQueueRequests;
 
     Mlx5ReceiveRing(QueuePairResources queues) {
         super(queues);
         setup = queues.setup();
         slots = queues.slots();
         counters = queues.counters();
-        arrays = queues.arrays();
-        ownCompletions = queues.receiveCompletions();
-        own = new Mlx5ReceiveRequests(Mlx5dv.rings(queues.queuePair()).receive(), ownCompletions, slots, counters,
-                setup.options().receiveQueueDepth(), arrays);
+        arena = queues.arena();
+        queuePairCompletions = queues.receiveCompletions();
+        queuePairRequests = new Mlx5ReceiveRequests(Mlx5dv.rings(queues.queuePair()).receive(), queuePairCompletions, slots, counters,
+                setup.options().receiveQueueDepth(), arena);
     }
 
     @Override
-    protected ReceiveRequests ownRequests() {
-        return own;
+    protected ReceiveRequests queuePairRequests() {
+        return queuePairRequests;
     }
 
     @Override
-    protected ReceiveRequests sharedOrNull() {
-        return shared;
+    protected ReceiveRequests workQueueRequestsOrNull() {
+        return workQueueRequests;
     }
 
     @Override
-    protected CompletionQueue sharedCompletions() {
-        if (sharedCompletions == null) {
-            sharedCompletions = setup.receiveCompletionQueue(setup.options().receiveQueueDepth());
+    protected CompletionQueue workQueueCompletions() {
+        if (workQueueCompletions == null) {
+            workQueueCompletions = setup.receiveCompletionQueue(setup.options().receiveQueueDepth());
         }
-        return sharedCompletions;
+        return workQueueCompletions;
     }
 
     @Override
-    protected void addShared(WorkQueue workQueue, int depth) {
-        shared = new Mlx5ReceiveRequests(Mlx5dv.ring(workQueue), sharedCompletions, slots, counters, depth, arrays);
+    protected void addWorkQueue(WorkQueue workQueue, int depth) {
+        workQueueRequests = new Mlx5ReceiveRequests(Mlx5dv.ring(workQueue), workQueueCompletions, slots, counters, depth, arena);
     }
 
     @Override
     protected int poll(ReceiveBurst burst) {
-        int polled = poll(own, FrameQueue.BURST_FRAMES, burst);
-        if (shared != null && polled < FrameQueue.BURST_FRAMES) {
-            polled += poll(shared, FrameQueue.BURST_FRAMES - polled, burst);
+        int polled = poll(queuePairRequests, FrameQueue.MAX_BURST_FRAMES, burst);
+        if (workQueueRequests != null && polled < FrameQueue.MAX_BURST_FRAMES) {
+            polled += poll(workQueueRequests, FrameQueue.MAX_BURST_FRAMES - polled, burst);
         }
         return polled;
     }
@@ -91,14 +91,14 @@ final class Mlx5ReceiveRing extends ReceiveRing {
                 break;
             }
         }
-        completions.release();
+        completions.releaseEntries();
         return polled;
     }
 
     private void complete(long cqe, Mlx5ReceiveRequests from, ReceiveBurst burst, boolean copyOut) {
         int slotIndex = from.complete(cqe);
         if (Cqe.isError(cqe)) {
-            from.fail(Cqe.status(cqe), slotIndex);
+            from.handleError(Cqe.status(cqe), slotIndex);
             return;
         }
         if (Cqe.hasInlineData(cqe)) {
@@ -109,22 +109,22 @@ final class Mlx5ReceiveRing extends ReceiveRing {
 
     @Override
     protected void arm() {
-        own.arm();
-        if (shared != null) {
-            shared.arm();
+        queuePairRequests.arm();
+        if (workQueueRequests != null) {
+            workQueueRequests.arm();
         }
     }
 
     @Override
     protected boolean owns(VerbsObject source) {
-        return source == ownCompletions || sharedCompletions != null && source == sharedCompletions;
+        return source == queuePairCompletions || workQueueCompletions != null && source == workQueueCompletions;
     }
 
     @Override
     protected void closeCompletions() {
-        ownCompletions.close();
-        if (sharedCompletions != null) {
-            sharedCompletions.close();
+        queuePairCompletions.close();
+        if (workQueueCompletions != null) {
+            workQueueCompletions.close();
         }
     }
 }

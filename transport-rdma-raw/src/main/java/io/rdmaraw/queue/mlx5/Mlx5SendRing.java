@@ -37,22 +37,22 @@ final class Mlx5SendRing extends SendRing {
     private final int[] sequences;
     /** Binary logarithm of the number of blocks reserved per frame. */
     private final int frameShift;
-    /** Number of blocks that the device has consumed, counted like {@code queue.produced()}. */
-    private int consumed;
+    /** Number of blocks that the device has consumed, counted like {@code queue.producedBlocks()}. */
+    private int consumedBlocks;
 
     Mlx5SendRing(QueuePairResources queues) {
         super(queues);
-        int maxHeaderBytes = queues.setup().maxHeaderBytes();
+        int maxTsoHeaderBytes = queues.setup().maxTsoHeaderBytes();
         int maxSge = maxSge();
-        NativeArena arrays = queues.arrays();
+        NativeArena arena = queues.arena();
         completionQueue = queues.sendCompletions();
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
-                arrays.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
-        int maxFrameBlocks = maxBlocks(maxSge, maxHeaderBytes);
+                arena.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
+        int maxFrameBlocks = maxBlocks(maxSge, maxTsoHeaderBytes);
         frameShift = Integer.SIZE - Integer.numberOfLeadingZeros(maxFrameBlocks - 1);
         queue = new Mlx5SendQueue(Mlx5dv.rings(queues.queuePair()),
                 supportsMultiPacketSend(queues.setup().device().context()), MULTI_PACKET ? 1 << frameShift : 0);
-        elements = arrays.allocate((long) maxSge * Sge.SIZE_BYTES);
+        elements = arena.allocate((long) maxSge * Sge.SIZE_BYTES);
         sequences = new int[queue.blocks()];
         if (queue.blocks() < 1 << frameShift) {
             queue.close();
@@ -65,29 +65,29 @@ final class Mlx5SendRing extends SendRing {
         return MULTI_PACKET && Mlx5dv.supportsMultiPacketRequests(context);
     }
 
-    private static int maxBlocks(int maxSge, int maxHeaderBytes) {
-        return Math.max(Mlx5SendQueue.blocksOf(maxSge), maxHeaderBytes == 0 ? 0
-                : Mlx5SendQueue.blocksOfSegmented(maxHeaderBytes, maxSge));
+    private static int maxBlocks(int maxSge, int maxTsoHeaderBytes) {
+        return Math.max(Mlx5SendQueue.blocksOf(maxSge), maxTsoHeaderBytes == 0 ? 0
+                : Mlx5SendQueue.blocksOfTso(maxTsoHeaderBytes, maxSge));
     }
 
     /**
      * Returns the number of requests of maximum length in a ring with {@link #BLOCKS_PER_FRAME} blocks per
      * frame.
      */
-    static int maxRequests(int depth, int maxSge, int maxHeaderBytes) {
+    static int maxRequests(int depth, int maxSge, int maxTsoHeaderBytes) {
         int blocks = BLOCKS_PER_FRAME * depth;
-        int maxFrameBlocks = maxBlocks(maxSge, maxHeaderBytes);
+        int maxFrameBlocks = maxBlocks(maxSge, maxTsoHeaderBytes);
         return Math.min(depth, (blocks + maxFrameBlocks - 1) / maxFrameBlocks);
     }
 
     @Override
     protected int ringRoom() {
-        return queue.blocks() - (queue.produced() - consumed) >> frameShift;
+        return queue.blocks() - (queue.producedBlocks() - consumedBlocks) >> frameShift;
     }
 
     @Override
     protected void describe(int index, long address, int lengthBytes, int lkey) {
-        described(index, queue.put(address, lengthBytes, lkey));
+        recordDescribed(index, queue.put(address, lengthBytes, lkey));
     }
 
     @Override
@@ -97,22 +97,22 @@ final class Mlx5SendRing extends SendRing {
     }
 
     @Override
-    protected long elementsOf(int index) {
+    protected long sgeListAddress(int index) {
         return elements;
     }
 
     @Override
     protected void describeParts(int index, int elementCount, boolean fillChecksums) {
-        described(index, queue.putGathered(elements, elementCount, fillChecksums));
+        recordDescribed(index, queue.putGathered(elements, elementCount, fillChecksums));
     }
 
     @Override
-    protected void describeSegmented(int index, long headersAddress, int headerBytes, int segmentBytes,
+    protected void describeTso(int index, long headersAddress, int headerBytes, int segmentBytes,
             int elementCount) {
-        described(index, queue.putSegmented(headersAddress, headerBytes, segmentBytes, elements, elementCount));
+        recordDescribed(index, queue.putTso(headersAddress, headerBytes, segmentBytes, elements, elementCount));
     }
 
-    private void described(int index, int block) {
+    private void recordDescribed(int index, int block) {
         sequences[block] = (int) sequenceOf(index);
         if (index == SIGNAL_INTERVAL - 1) {
             queue.signalLast();
@@ -122,7 +122,7 @@ final class Mlx5SendRing extends SendRing {
     @Override
     protected long postDescribed(int count) {
         queue.signalLast();
-        queue.ring();
+        queue.ringDoorbell();
         return 0;
     }
 
@@ -135,10 +135,10 @@ final class Mlx5SendRing extends SendRing {
         }
         do {
             int request = Cqe.wqeCounter(cqe);
-            int step = request + queue.blocksAt(request) - consumed & 0xffff;
+            int step = request + queue.blocksAt(request) - consumedBlocks & 0xffff;
             // A failing queue may report a place at which no request begins.
-            if (step <= queue.produced() - consumed) {
-                consumed += step;
+            if (step <= queue.producedBlocks() - consumedBlocks) {
+                consumedBlocks += step;
             }
             if (Cqe.isError(cqe)) {
                 released += complete(sequenceAt(request), Cqe.status(cqe), queue.framesAt(request));
@@ -147,7 +147,7 @@ final class Mlx5SendRing extends SendRing {
             }
             cqe = completions.next();
         } while (cqe != 0);
-        completions.release();
+        completions.releaseEntries();
         return released;
     }
 
@@ -165,7 +165,7 @@ final class Mlx5SendRing extends SendRing {
     protected void afterReset() {
         completions.discardAll();
         queue.reset();
-        consumed = 0;
+        consumedBlocks = 0;
     }
 
     @Override

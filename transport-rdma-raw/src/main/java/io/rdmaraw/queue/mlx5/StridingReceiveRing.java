@@ -27,34 +27,34 @@ final class StridingReceiveRing extends ReceiveRing {
     private final SlotPool slots;
     private final StrideLayout layout;
     private final ReceiveRequests none;
-    private final StridingReceives receives;
+    private final StridingReceiveRequests requests;
 
     StridingReceiveRing(QueuePairResources queues) {
         super(queues);
         completionQueue = queues.receiveCompletions();
         slots = queues.slots();
-        receives = new StridingReceives(Mlx5dv.ring(queues.striding().workQueue()), queues);
+        requests = new StridingReceiveRequests(Mlx5dv.ring(queues.striding().workQueue()), queues);
         layout = slots.strideLayout();
-        none = new NoReceives(queues.counters());
+        none = new NoReceiveRequests(queues.counters());
     }
 
     @Override
-    protected ReceiveRequests ownRequests() {
+    protected ReceiveRequests queuePairRequests() {
         return none;
     }
 
     @Override
-    protected ReceiveRequests sharedOrNull() {
-        return receives;
+    protected ReceiveRequests workQueueRequestsOrNull() {
+        return requests;
     }
 
     @Override
-    protected CompletionQueue sharedCompletions() {
+    protected CompletionQueue workQueueCompletions() {
         return completionQueue;
     }
 
     @Override
-    protected void addShared(WorkQueue workQueue, int depth) {
+    protected void addWorkQueue(WorkQueue workQueue, int depth) {
         throw new UnsupportedOperationException("a striding ring cannot have another work queue");
     }
 
@@ -69,7 +69,7 @@ final class StridingReceiveRing extends ReceiveRing {
 
     @Override
     protected int poll(ReceiveBurst burst) {
-        Mlx5CompletionQueue completions = receives.completions();
+        Mlx5CompletionQueue completions = requests.completions();
         long cqe = completions.next();
         if (cqe == 0) {
             return 0;
@@ -78,7 +78,7 @@ final class StridingReceiveRing extends ReceiveRing {
         int polled = 0;
         while (true) {
             complete(cqe, burst, copyOut);
-            if (++polled == FrameQueue.BURST_FRAMES) {
+            if (++polled == FrameQueue.MAX_BURST_FRAMES) {
                 break;
             }
             cqe = completions.next();
@@ -86,7 +86,7 @@ final class StridingReceiveRing extends ReceiveRing {
                 break;
             }
         }
-        completions.release();
+        completions.releaseEntries();
         return polled;
     }
 
@@ -96,18 +96,18 @@ final class StridingReceiveRing extends ReceiveRing {
         int byteCount = Cqe.byteCount(cqe);
         int strides = Cqe.stridesOf(byteCount);
         if (error) {
-            receives.fail(Cqe.status(cqe));
-            if (receives.failed() || strides == 0) {
+            requests.handleError(Cqe.status(cqe));
+            if (requests.failed() || strides == 0) {
                 return;
             }
         }
         int lengthBytes = error ? 0 : Cqe.stridingLengthOf(byteCount);
         int unused = error || Cqe.isFiller(byteCount) ? strides : strides - layout.stridesOf(lengthBytes);
         // After an inconsistent completion the positions of further frames are unknown until the queue is reset.
-        int slot = unused < 0 || receives.failed() ? StridingReceives.DESYNCHRONIZED
-                : receives.consume(strides, Cqe.wqeCounter(cqe));
-        if (slot == StridingReceives.DESYNCHRONIZED) {
-            receives.stopDesynchronized();
+        int slot = unused < 0 || requests.failed() ? StridingReceiveRequests.DESYNCHRONIZED
+                : requests.consume(strides, Cqe.wqeCounter(cqe));
+        if (slot == StridingReceiveRequests.DESYNCHRONIZED) {
+            requests.stopDesynchronized();
             return;
         }
         if (unused > 0) {
@@ -120,7 +120,7 @@ final class StridingReceiveRing extends ReceiveRing {
 
     @Override
     protected void arm() {
-        receives.arm();
+        requests.arm();
     }
 
     @Override
@@ -134,8 +134,8 @@ final class StridingReceiveRing extends ReceiveRing {
     }
 
     /** The receive queue of the queue pair, which no rule leads to. */
-    private static final class NoReceives extends ReceiveRequests {
-        NoReceives(QueueCounters counters) {
+    private static final class NoReceiveRequests extends ReceiveRequests {
+        NoReceiveRequests(QueueCounters counters) {
             super(counters, 0, 1);
         }
 

@@ -19,12 +19,12 @@ public final class AckSample {
     public boolean newlySacked;
     public boolean dsack;
     /** A duplicate ACK as defined in RFC 5681 section 2. */
-    public boolean duplicate;
+    public boolean duplicateAck;
     /** A segment sent only once, before the present recovery phase, was delivered. */
     public boolean originalDelivered;
     public boolean retransmissionDelivered;
     /** Last send time of the delivered retransmissions; the latest if there are several. */
-    public long retransmittedNanos;
+    public long retransmissionSentNanos;
     /** Bytes in flight before this ACK. */
     public int priorPipeBytes;
 
@@ -37,10 +37,10 @@ public final class AckSample {
         marked = false;
         newlySacked = false;
         dsack = false;
-        duplicate = false;
+        duplicateAck = false;
         originalDelivered = false;
         retransmissionDelivered = false;
-        retransmittedNanos = Long.MIN_VALUE;
+        retransmissionSentNanos = Long.MIN_VALUE;
         priorPipeBytes = pipeBytes;
     }
 }

@@ -15,9 +15,9 @@ final class HyStart {
     private static final int CSS_ROUNDS = 5;
     private static final long INFINITE = Long.MAX_VALUE;
 
-    private long lastRoundMinRtt = INFINITE;
-    private long currentRoundMinRtt = INFINITE;
-    private long cssBaselineMinRtt = INFINITE;
+    private long lastRoundMinRttNanos = INFINITE;
+    private long currentRoundMinRttNanos = INFINITE;
+    private long cssBaselineMinRttNanos = INFINITE;
     private int windowEnd;
     private byte samples;
     private byte cssRounds;
@@ -29,25 +29,25 @@ final class HyStart {
         if (!started || Sequence.afterOrAt(ackedSeq, windowEnd)) {
             startRound(window, nextSeq);
         }
-        currentRoundMinRtt = Math.min(currentRoundMinRtt, rttNanos);
+        currentRoundMinRttNanos = Math.min(currentRoundMinRttNanos, rttNanos);
         if (samples < RTT_SAMPLES) {
             samples++;
         }
-        if (samples < RTT_SAMPLES || currentRoundMinRtt == INFINITE || lastRoundMinRtt == INFINITE) {
+        if (samples < RTT_SAMPLES || currentRoundMinRttNanos == INFINITE || lastRoundMinRttNanos == INFINITE) {
             return;
         }
         if (conservative) {
-            if (currentRoundMinRtt < cssBaselineMinRtt) {
+            if (currentRoundMinRttNanos < cssBaselineMinRttNanos) {
                 // The RTT has fallen again, so the rise was spurious.
-                cssBaselineMinRtt = INFINITE;
+                cssBaselineMinRttNanos = INFINITE;
                 conservative = false;
             }
             return;
         }
-        long threshold = Math.clamp(lastRoundMinRtt / MIN_RTT_DIVISOR, MIN_RTT_THRESHOLD_NANOS,
+        long threshold = Math.clamp(lastRoundMinRttNanos / MIN_RTT_DIVISOR, MIN_RTT_THRESHOLD_NANOS,
                 MAX_RTT_THRESHOLD_NANOS);
-        if (currentRoundMinRtt >= lastRoundMinRtt + threshold) {
-            cssBaselineMinRtt = currentRoundMinRtt;
+        if (currentRoundMinRttNanos >= lastRoundMinRttNanos + threshold) {
+            cssBaselineMinRttNanos = currentRoundMinRttNanos;
             conservative = true;
             cssRounds = 0;
         }
@@ -59,8 +59,8 @@ final class HyStart {
             conservative = false;
         }
         started = true;
-        lastRoundMinRtt = currentRoundMinRtt;
-        currentRoundMinRtt = INFINITE;
+        lastRoundMinRttNanos = currentRoundMinRttNanos;
+        currentRoundMinRttNanos = INFINITE;
         samples = 0;
         windowEnd = nextSeq;
     }

@@ -13,7 +13,7 @@ public final class NewReno implements CongestionControl {
     private static final double BETA_ECN = 0.8;
 
     /** Bytes acknowledged since the window last grew in congestion avoidance. */
-    private int ackedSinceGrowth;
+    private int ackedBytesSinceGrowth;
 
     @Override
     public int onAcked(CongestionWindow window, int ackedBytes, long nowNanos) {
@@ -24,17 +24,17 @@ public final class NewReno implements CongestionControl {
                     Math.max(cwnd, window.slowStartThresholdBytes()));
         }
         // RFC 5681 section 3.1 with appropriate byte counting: one segment per window acknowledged.
-        ackedSinceGrowth += ackedBytes;
-        if (ackedSinceGrowth < cwnd) {
+        ackedBytesSinceGrowth += ackedBytes;
+        if (ackedBytesSinceGrowth < cwnd) {
             return cwnd;
         }
-        ackedSinceGrowth -= cwnd;
+        ackedBytesSinceGrowth -= cwnd;
         return cwnd + mss;
     }
 
     @Override
     public int onCongestion(CongestionWindow window, int flightBytes, long nowNanos) {
-        ackedSinceGrowth = 0;
+        ackedBytesSinceGrowth = 0;
         // RFC 5681 equation (4)
         return Math.max(flightBytes / 2, 2 * window.segmentBytes());
     }
@@ -45,7 +45,7 @@ public final class NewReno implements CongestionControl {
      */
     @Override
     public int onEcnMark(CongestionWindow window, int flightBytes, long nowNanos) {
-        ackedSinceGrowth = 0;
+        ackedBytesSinceGrowth = 0;
         double factor = CongestionControl.usesAlternativeBackoff(window) ? BETA_ECN : 0.5;
         return Math.max((int) (window.congestionWindowBytes() * factor), 2 * window.segmentBytes());
     }

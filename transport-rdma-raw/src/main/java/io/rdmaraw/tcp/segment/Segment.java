@@ -23,7 +23,7 @@ public final class Segment extends SegmentPayload {
     public static final int MAX_SLICES = 16;
     /** Maximum number of SACK blocks that fit into a TCP header. */
     public static final int MAX_SACK_BLOCKS = 4;
-    /** Value of {@link #windowScale} and {@link #fastOpenCookieBytes} if the option is absent. */
+    /** Value of {@link #windowScale} and {@link #fastOpenCookieLengthBytes} if the option is absent. */
     public static final int ABSENT = -1;
     /** Default TTL or hop limit (RFC 1700, as Linux). */
     public static final int DEFAULT_HOP_LIMIT = 64;
@@ -68,7 +68,7 @@ public final class Segment extends SegmentPayload {
     public int tsValue;
     public int tsEcho;
     /** Length of the Fast Open cookie (RFC 7413), 0 for a cookie request, or {@link #ABSENT}. */
-    public int fastOpenCookieBytes = ABSENT;
+    public int fastOpenCookieLengthBytes = ABSENT;
     /** First eight bytes of the Fast Open cookie in big-endian order, padded with zeros. */
     public long fastOpenCookieHigh;
     /** Remaining bytes of the Fast Open cookie, in the same form. */
@@ -121,7 +121,7 @@ public final class Segment extends SegmentPayload {
         timestamps = false;
         tsValue = 0;
         tsEcho = 0;
-        fastOpenCookieBytes = ABSENT;
+        fastOpenCookieLengthBytes = ABSENT;
         sackCount = 0;
     }
 
@@ -209,7 +209,7 @@ public final class Segment extends SegmentPayload {
 
     /** Sets a Fast Open cookie of 4 to 16 bytes; a length of 0 requests a cookie. */
     public Segment fastOpenCookie(int lengthBytes, long high, long low) {
-        fastOpenCookieBytes = lengthBytes;
+        fastOpenCookieLengthBytes = lengthBytes;
         fastOpenCookieHigh = high;
         fastOpenCookieLow = low;
         return this;
@@ -246,7 +246,7 @@ public final class Segment extends SegmentPayload {
             length += 4;
         }
         length += sackCount > 0 ? 4 + 8 * sackCount : 0;
-        length += fastOpenCookieBytes != ABSENT ? 2 + fastOpenCookieBytes + 3 & ~3 : 0;
+        length += fastOpenCookieLengthBytes != ABSENT ? 2 + fastOpenCookieLengthBytes + 3 & ~3 : 0;
         return length;
     }
 
@@ -266,8 +266,8 @@ public final class Segment extends SegmentPayload {
      * rest. To the peer, the other pieces are lost.
      */
     public void truncateToFirstSegment() {
-        if (segmentSize > 0) {
-            truncate(segmentSize);
+        if (segmentSizeBytes > 0) {
+            truncate(segmentSizeBytes);
             flags &= ~(TcpFlags.PSH | TcpFlags.FIN);
         }
     }
@@ -292,7 +292,7 @@ public final class Segment extends SegmentPayload {
         timestamps = other.timestamps;
         tsValue = other.tsValue;
         tsEcho = other.tsEcho;
-        fastOpenCookieBytes = other.fastOpenCookieBytes;
+        fastOpenCookieLengthBytes = other.fastOpenCookieLengthBytes;
         fastOpenCookieHigh = other.fastOpenCookieHigh;
         fastOpenCookieLow = other.fastOpenCookieLow;
         sackCount = other.sackCount;
@@ -339,8 +339,8 @@ public final class Segment extends SegmentPayload {
         if (sackPermitted) {
             text.append(" sackOK");
         }
-        if (fastOpenCookieBytes != ABSENT) {
-            text.append(" cookie ").append(fastOpenCookieBytes).append('/').append(fastOpenCookieHigh).append('/')
+        if (fastOpenCookieLengthBytes != ABSENT) {
+            text.append(" cookie ").append(fastOpenCookieLengthBytes).append('/').append(fastOpenCookieHigh).append('/')
                     .append(fastOpenCookieLow);
         }
         if (timestamps) {

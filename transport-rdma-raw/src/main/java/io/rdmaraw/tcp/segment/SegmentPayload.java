@@ -9,7 +9,7 @@ import io.netty.util.IllegalReferenceCountException;
  */
 abstract class SegmentPayload {
     public int payloadLength;
-    public int segmentSize;
+    public int segmentSizeBytes;
     public int sliceCount;
     public final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
     public final int[] indices = new int[Segment.MAX_SLICES];
@@ -33,7 +33,7 @@ abstract class SegmentPayload {
      * {@code TcpConfig.Builder.segmentationBytes}.
      */
     public int segmentSizeBytes() {
-        return segmentSize;
+        return segmentSizeBytes;
     }
 
     /**
@@ -41,7 +41,7 @@ abstract class SegmentPayload {
      * several received segments (GRO).
      */
     public int segmentCount() {
-        return segmentSize == 0 ? 1 : (payloadLength + segmentSize - 1) / segmentSize;
+        return segmentSizeBytes == 0 ? 1 : (payloadLength + segmentSizeBytes - 1) / segmentSizeBytes;
     }
 
     public ByteBuf sliceBuffer(int i) {
@@ -129,7 +129,7 @@ abstract class SegmentPayload {
             lengths[sliceCount - 1] -= excess;
         }
         payloadLength = Math.min(payloadLength, lengthBytes);
-        segmentSize = lengthBytes <= segmentSize ? 0 : segmentSize;
+        segmentSizeBytes = lengthBytes <= segmentSizeBytes ? 0 : segmentSizeBytes;
     }
 
     private void releaseSlice(int slice) {
@@ -173,7 +173,7 @@ abstract class SegmentPayload {
     private void resetPayload() {
         sliceCount = 0;
         payloadLength = 0;
-        segmentSize = 0;
+        segmentSizeBytes = 0;
         borrowed = false;
     }
 }

@@ -22,17 +22,17 @@ public final class TcpHeaderCodec {
     private static final int NOP_NOP_SACK_PERMITTED = 0x0101_0402;
     private static final int TIMESTAMPS_BYTES = 12;
     /** Mask of the bits in {@link TcpFlags}. */
-    private static final int FLAGS = 0x1FF;
+    private static final int FLAGS_MASK = 0x1FF;
 
     private final TcpOptions options = new TcpOptions();
 
     /** Returns the length of the IP and TCP headers including options. */
-    public static int lengthBytes(Segment s) {
-        return ipBytes(s) + TcpHeader.MINIMUM_LENGTH_BYTES + s.optionsLengthBytes();
+    public static int headersLengthBytes(Segment s) {
+        return ipBytes(s) + TcpHeader.MIN_LENGTH_BYTES + s.optionsLengthBytes();
     }
 
     private static int ipBytes(Segment s) {
-        return isIpv4(s) ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
+        return isIpv4(s) ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
     }
 
     /** Returns whether the segment is sent over IPv4, that is, its source is an IPv4-mapped address. */
@@ -44,24 +44,24 @@ public final class TcpHeaderCodec {
      * Writes the IP and TCP headers including their checksums. DF is set. The identification is 0, as RFC 6864
      * section 4.1 permits for such packets.
      *
-     * @param address    absolute address with room for {@link #lengthBytes}
+     * @param address    absolute address with room for {@link #headersLengthBytes}
      * @param payloadSum {@link InternetChecksum#sum(long, int)} of the payload; 0 without payload
      * @return the length of both headers
      */
     public static int write(Segment s, long address, long payloadSum) {
         int optionsBytes = s.optionsLengthBytes();
-        int tcpBytes = TcpHeader.MINIMUM_LENGTH_BYTES + optionsBytes + s.payloadLength;
+        int tcpBytes = TcpHeader.MIN_LENGTH_BYTES + optionsBytes + s.payloadLength;
         int ipBytes;
         long sum = IpProtocol.TCP + tcpBytes + InternetChecksum.asNumber(payloadSum);
         if (isIpv4(s)) {
-            ipBytes = Ipv4Header.MINIMUM_LENGTH_BYTES;
+            ipBytes = Ipv4Header.MIN_LENGTH_BYTES;
             sum += writeIpv4(s, address, ipBytes + tcpBytes);
         } else {
             ipBytes = Ipv6Header.LENGTH_BYTES;
             sum += writeIpv6(s, address, tcpBytes);
         }
         writeTcp(s, address + ipBytes, optionsBytes, sum);
-        return ipBytes + TcpHeader.MINIMUM_LENGTH_BYTES + optionsBytes;
+        return ipBytes + TcpHeader.MIN_LENGTH_BYTES + optionsBytes;
     }
 
     /** Writes the IPv4 header. Returns the sum of the addresses. */
@@ -87,7 +87,7 @@ public final class TcpHeaderCodec {
 
     private static void writeTcp(Segment s, long address, int optionsBytes, long pseudoSum) {
         long first = (long) s.sourcePort << 48 | (long) s.destinationPort << 32 | s.seq & LOW_32;
-        int offset = TcpHeader.MINIMUM_LENGTH_BYTES + optionsBytes >>> 2;
+        int offset = TcpHeader.MIN_LENGTH_BYTES + optionsBytes >>> 2;
         long second = (long) s.ack << 32 | (long) offset << 28 | (long) s.flags << 16 | s.window;
         long sum = pseudoSum + halves(first) + halves(second) + s.urgentPointer;
         long third = s.urgentPointer;
@@ -100,7 +100,7 @@ public final class TcpHeaderCodec {
             NetworkOrder.putLong(address + 16, (checksum << 16 | third) << 32 | NOP_NOP_TIMESTAMPS);
             NetworkOrder.putLong(address + 24, times);
         } else {
-            sum += writeOptions(s, address + TcpHeader.MINIMUM_LENGTH_BYTES);
+            sum += writeOptions(s, address + TcpHeader.MIN_LENGTH_BYTES);
             NetworkOrder.putInt(address + 16, InternetChecksum.finishNumbers(sum) << 16 | (int) third);
         }
     }
@@ -110,30 +110,30 @@ public final class TcpHeaderCodec {
         long at = start;
         long sum = 0;
         if (s.mss != 0) {
-            sum += word(at, TcpOptions.KIND_MSS << 24 | 4 << 16 | s.mss & 0xFFFF);
+            sum += putWord(at, TcpOptions.KIND_MSS << 24 | 4 << 16 | s.mss & 0xFFFF);
             at += 4;
         }
         if (s.timestamps) {
-            sum += word(at, s.sackPermitted ? SACK_PERMITTED_TIMESTAMPS : NOP_NOP_TIMESTAMPS)
-                    + word(at + 4, s.tsValue) + word(at + 8, s.tsEcho);
+            sum += putWord(at, s.sackPermitted ? SACK_PERMITTED_TIMESTAMPS : NOP_NOP_TIMESTAMPS)
+                    + putWord(at + 4, s.tsValue) + putWord(at + 8, s.tsEcho);
             at += TIMESTAMPS_BYTES;
         } else if (s.sackPermitted) {
-            sum += word(at, NOP_NOP_SACK_PERMITTED);
+            sum += putWord(at, NOP_NOP_SACK_PERMITTED);
             at += 4;
         }
         if (s.windowScale != Segment.ABSENT) {
-            sum += word(at, TcpOptions.KIND_NOP << 24 | TcpOptions.KIND_WINDOW_SCALE << 16 | 3 << 8 | s.windowScale);
+            sum += putWord(at, TcpOptions.KIND_NOP << 24 | TcpOptions.KIND_WINDOW_SCALE << 16 | 3 << 8 | s.windowScale);
             at += 4;
         }
-        if (s.fastOpenCookieBytes != Segment.ABSENT) {
+        if (s.fastOpenCookieLengthBytes != Segment.ABSENT) {
             sum += writeFastOpen(s, at);
-            at += 2 + s.fastOpenCookieBytes + 3 & ~3;
+            at += 2 + s.fastOpenCookieLengthBytes + 3 & ~3;
         }
         if (s.sackCount > 0) {
-            sum += word(at, TcpOptions.KIND_NOP << 24 | TcpOptions.KIND_NOP << 16 | TcpOptions.KIND_SACK << 8
+            sum += putWord(at, TcpOptions.KIND_NOP << 24 | TcpOptions.KIND_NOP << 16 | TcpOptions.KIND_SACK << 8
                     | 2 + 8 * s.sackCount);
             for (int i = 0; i < 2 * s.sackCount; i++) {
-                sum += word(at + 4 + 4L * i, s.sack[i]);
+                sum += putWord(at + 4 + 4L * i, s.sack[i]);
             }
         }
         return sum;
@@ -141,7 +141,7 @@ public final class TcpHeaderCodec {
 
     /** Writes kind, length and cookie, padded with NOPs. Returns their sum. */
     private static long writeFastOpen(Segment s, long start) {
-        int end = 2 + s.fastOpenCookieBytes;
+        int end = 2 + s.fastOpenCookieLengthBytes;
         long sum = 0;
         for (int at = 0; at < end; at += 4) {
             int value = 0;
@@ -150,7 +150,7 @@ public final class TcpHeaderCodec {
                         : i < end ? cookieByte(s, i - 2) : TcpOptions.KIND_NOP;
                 value = value << 8 | octet;
             }
-            sum += word(start + at, value);
+            sum += putWord(start + at, value);
         }
         return sum;
     }
@@ -159,7 +159,7 @@ public final class TcpHeaderCodec {
         return (int) ((i < 8 ? s.fastOpenCookieHigh : s.fastOpenCookieLow) >>> 56 - 8 * (i & 7)) & 0xFF;
     }
 
-    private static long word(long address, int value) {
+    private static long putWord(long address, int value) {
         NetworkOrder.putInt(address, value);
         return value & LOW_32;
     }
@@ -173,7 +173,7 @@ public final class TcpHeaderCodec {
      * options; those before it are used, as on Linux.
      */
     public void read(ParsedFrame frame, Segment out) {
-        long header = frame.transportAddress();
+        long header = frame.transportHeaderAddress();
         out.clearPayload();
         out.clearOptions();
         out.connection = null;
@@ -186,13 +186,13 @@ public final class TcpHeaderCodec {
         out.seq = TcpHeader.sequence(header);
         long control = NetworkOrder.getLong(header + 8);
         out.ack = (int) (control >>> 32);
-        out.flags = (int) (control >>> 16) & FLAGS;
+        out.flags = (int) (control >>> 16) & FLAGS_MASK;
         out.window = (int) control & 0xFFFF;
         out.urgentPointer = TcpHeader.urgentPointer(header);
         int trafficClass = frame.trafficClass();
         out.ecn = trafficClass & 3;
         out.dscp = trafficClass >>> 2;
-        if (frame.transportHeaderLengthBytes() > TcpHeader.MINIMUM_LENGTH_BYTES) {
+        if (frame.transportHeaderLengthBytes() > TcpHeader.MIN_LENGTH_BYTES) {
             readOptions(frame, out);
         }
     }
@@ -203,13 +203,13 @@ public final class TcpHeaderCodec {
             out.timestamps(options.timestampValue(), options.timestampEcho());
         }
         for (int i = 0; i < options.sackBlockCount(); i++) {
-            out.addSack(options.sackLeft(i), options.sackRight(i));
+            out.addSack(options.sackStart(i), options.sackEnd(i));
         }
         out.mss = Math.max(0, options.maximumSegmentSize());
         out.windowScale = options.windowScale();
         out.sackPermitted = options.isSackPermitted();
         if (options.fastOpenCookieLengthBytes() != TcpOptions.ABSENT) {
-            readFastOpen(frame.transportAddress() + TcpHeader.MINIMUM_LENGTH_BYTES + options.fastOpenCookieOffset(),
+            readFastOpen(frame.transportHeaderAddress() + TcpHeader.MIN_LENGTH_BYTES + options.fastOpenCookieOffset(),
                     options.fastOpenCookieLengthBytes(), out);
         }
     }

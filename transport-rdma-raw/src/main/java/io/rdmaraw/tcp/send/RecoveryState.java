@@ -48,7 +48,7 @@ public final class RecoveryState {
     public Frto frto;
 
     /** A probe was sent in recovery, and nothing was delivered since. */
-    public boolean probed;
+    public boolean probeOutstanding;
 
     /** Small segments are retransmitted one by one, because a merged segment may be too large for the path. */
     public boolean oneByOne;
@@ -64,12 +64,12 @@ public final class RecoveryState {
         clearUndo();
         frto = Frto.OFF;
         oneByOne = false;
-        probed = false;
+        probeOutstanding = false;
     }
 
     /** Returns whether all fields except {@link #endSeq} have the values set by {@link #reset}. */
     public boolean isUnused() {
-        return phase == Phase.OPEN && frto == Frto.OFF && !undoPossible && !retransmitStamped && !probed && !oneByOne
+        return phase == Phase.OPEN && frto == Frto.OFF && !undoPossible && !retransmitStamped && !probeOutstanding && !oneByOne
                 && duplicateAcks == 0 && duplicateAckBytes == 0;
     }
 

@@ -180,7 +180,7 @@ public final class Scoreboard {
     }
 
     /** Records a retransmission of an entry. */
-    public void retransmitted(int entry, long nowNanos) {
+    public void markRetransmitted(int entry, long nowNanos) {
         int base = base(entry);
         if ((words[base + FLAGS] & LOST) != 0) {
             words[base + FLAGS] &= ~LOST;
@@ -242,7 +242,7 @@ public final class Scoreboard {
     }
 
     /** Handles a peer that has dropped SACKed data (RFC 2018 section 8): all SACKed entries are marked as lost. */
-    public void clearSacks() {
+    public void markSackedLost() {
         for (int entry = head; entry != tail; entry++) {
             int base = base(entry);
             if ((words[base + FLAGS] & SACKED) != 0) {

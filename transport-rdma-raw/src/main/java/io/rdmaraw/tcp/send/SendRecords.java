@@ -29,7 +29,7 @@ public final class SendRecords {
     }
 
     /** Records a transmission or retransmission of an entry. */
-    public void sent(int entry, long deliveredBytes, long deliveredNanos, long firstSentNanos, long lostBytes,
+    public void recordSent(int entry, long deliveredBytes, long deliveredNanos, long firstSentNanos, long lostBytes,
             long flightBytes, boolean appLimited) {
         int base = base(entry);
         records[base + DELIVERED] = deliveredBytes;

@@ -7,7 +7,7 @@ import io.rdmaraw.tcp.TcpListener;
 /** The server channel of a listening port, as seen by the stacks of its loops. Thread-safe. */
 public interface ConnectionAcceptor {
     /** Returns whether the accept queue has a free place. */
-    boolean hasBacklogRoom();
+    boolean hasAcceptQueueRoom();
 
     /** Reserves a place in the accept queue. Returns false if the queue is full. */
     boolean reserveAcceptPlace();
@@ -25,7 +25,7 @@ public interface ConnectionAcceptor {
     boolean isReusePort();
 
     /** Reports an event of the device that a loop of the port uses. Called on that loop. */
-    void queueEvent(QueueEvent event);
+    void onQueueEvent(QueueEvent event);
 
     /**
      * Reports the addresses that the device receives segments for. The kernel socket of the port must not answer such

@@ -31,17 +31,17 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public boolean mayAccept(TcpListener listener) {
         ListeningLoop.ListenerAttachment attachment = (ListeningLoop.ListenerAttachment) listener.attachment();
-        boolean mayAccept = attachment.port().server() != attachment.server() || attachment.server().hasBacklogRoom();
-        stack.counters().refusedByBacklog += mayAccept ? 0 : 1;
+        boolean mayAccept = attachment.port().acceptor() != attachment.acceptor() || attachment.acceptor().hasAcceptQueueRoom();
+        stack.statistics().droppedAcceptQueueFull += mayAccept ? 0 : 1;
         return mayAccept;
     }
 
     @Override
     public void accepted(TcpListener listener, TcpConnection connection) {
         ListeningLoop.ListenerAttachment attachment = (ListeningLoop.ListenerAttachment) listener.attachment();
-        ConnectionAcceptor server = attachment.server();
-        if (attachment.port().server() != server || !retain(attachment)) {
-            stack.counters().refusedByBacklog++;
+        ConnectionAcceptor acceptor = attachment.acceptor();
+        if (attachment.port().acceptor() != acceptor || !retain(attachment)) {
+            stack.statistics().droppedAcceptQueueFull++;
             connection.abort();
             return;
         }
@@ -49,9 +49,9 @@ final class ConnectionEvents implements TcpEvents {
         transport.connection(connection);
         transport.markConnected();
         transport.path(stack.network());
-        transport.acceptor(server);
+        transport.acceptor(acceptor);
         connection.attachment(transport);
-        stack.counters().openConnections++;
+        stack.statistics().openConnections++;
         stack.markReady(transport);
     }
 
@@ -63,7 +63,7 @@ final class ConnectionEvents implements TcpEvents {
         if (!attachment.port().retain()) {
             return false;
         }
-        if (!attachment.server().reserveAcceptPlace()) {
+        if (!attachment.acceptor().reserveAcceptPlace()) {
             attachment.port().release(stack.timeWaitPorts());
             return false;
         }
@@ -120,7 +120,7 @@ final class ConnectionEvents implements TcpEvents {
             // The connection was aborted before it had a transport.
             return;
         }
-        stack.counters().openConnections--;
+        stack.statistics().openConnections--;
         if (MetricsExporters.HAS_FLIGHT_RECORDER) {
             ConnectionRecording.ended(stack, connection, reason);
         }
@@ -136,7 +136,7 @@ final class ConnectionEvents implements TcpEvents {
 
     @Override
     public void softError(TcpConnection connection, IcmpErrorKind error) {
-        stack.counters().softErrors++;
+        stack.statistics().softErrors++;
         if (connection.attachment() instanceof TcpTransport transport) {
             transport.recordSoftError(error);
         }
@@ -156,13 +156,13 @@ final class ConnectionEvents implements TcpEvents {
     }
 
     @Override
-    public boolean unmatched(Segment segment) {
+    public boolean handleUnmatched(Segment segment) {
         if (!stack.network().isLocalUnicast(segment.destinationHigh, segment.destinationLow)) {
-            stack.counters().droppedForeign++;
+            stack.statistics().droppedForeign++;
             return true;
         }
         if (stack.network().isMartianSource(segment.sourceHigh, segment.sourceLow)) {
-            stack.counters().droppedMartians++;
+            stack.statistics().droppedMartians++;
             return true;
         }
         return stack.crossLoopLookup().handleUnmatched(segment) || stack.handover().handleUnmatched(stack, segment);

@@ -30,9 +30,9 @@ final class ConnectionLocation {
      * A consistent pair of owner and destination.
      *
      * @param owner the stack that owns the connection; changes on the destination's loop when the connection arrives
-     * @param target the stack that the connection is moving to; equals {@code owner} if it is not moving
+     * @param destination the stack that the connection is moving to; equals {@code owner} if it is not moving
      */
-    record Placement(TcpStack owner, TcpStack target) {
+    record Placement(TcpStack owner, TcpStack destination) {
     }
 
     TcpStack stack() {
@@ -40,8 +40,8 @@ final class ConnectionLocation {
     }
 
     /** Returns the stack to forward segments to. It owns the connection, or forwards the segments in turn. */
-    TcpStack target() {
-        return placement.target;
+    TcpStack forwardingTarget() {
+        return placement.destination;
     }
 
     /** Sets the location of a connection that has ended together with its loop. */
@@ -85,67 +85,67 @@ final class ConnectionLocation {
     }
 
     /** Runs a task on the loop that owns the connection. May be called on any thread. */
-    void onLoop(Runnable task) {
-        onLoop(task, () -> { });
+    void runOnLoop(Runnable task) {
+        runOnLoop(task, () -> { });
     }
 
-    /** Like {@link #onLoop(Runnable)}. If that loop has ended, {@code ended} runs when its stack has ended too. */
-    void onLoop(Runnable task, Runnable ended) {
+    /** Like {@link #runOnLoop(Runnable)}. If that loop has ended, {@code onLoopEnded} runs when its stack has ended too. */
+    void runOnLoop(Runnable task, Runnable onLoopEnded) {
         Placement current = placement;
         if (!current.owner.isOnLoop()) {
-            enqueueOn(current.owner, current, task, ended);
-        } else if (current.target != current.owner) {
+            enqueueOn(current.owner, current, task, onLoopEnded);
+        } else if (current.destination != current.owner) {
             // The connection is moving: its arrival is already a task of the destination loop.
-            enqueueOn(current.target, current, task, ended);
+            enqueueOn(current.destination, current, task, onLoopEnded);
         } else {
             task.run();
         }
     }
 
-    private void enqueueOn(TcpStack stack, Placement observed, Runnable task, Runnable ended) {
-        stack.executeOrElse(() -> onLoop(task, ended), () -> onRejected(stack, observed, task, ended));
+    private void enqueueOn(TcpStack stack, Placement observed, Runnable task, Runnable onLoopEnded) {
+        stack.executeOrElse(() -> runOnLoop(task, onLoopEnded), () -> onRejected(stack, observed, task, onLoopEnded));
     }
 
     /**
      * Handles a loop that rejected a task because it has ended. The connection has ended with it, unless it moved
      * before or is still moving.
      */
-    private void onRejected(TcpStack by, Placement observed, Runnable task, Runnable ended) {
+    private void onRejected(TcpStack by, Placement observed, Runnable task, Runnable onLoopEnded) {
         Placement current = placement;
         if (current != observed) {
-            onLoop(task, ended);
-        } else if (current.target != by) {
-            enqueueOn(current.target, current, task, ended);
+            runOnLoop(task, onLoopEnded);
+        } else if (current.destination != by) {
+            enqueueOn(current.destination, current, task, onLoopEnded);
         } else {
             // The last tasks of the loop may still move the connection away.
             by.whenReleased(() -> {
                 if (placement == current) {
-                    ended.run();
+                    onLoopEnded.run();
                 } else {
-                    onLoop(task, ended);
+                    runOnLoop(task, onLoopEnded);
                 }
             });
         }
     }
 
     /**
-     * Runs {@code change} on the loop that owns the connection. If the connection moves before that, {@code late} runs
+     * Runs {@code change} on the loop that owns the connection. If the connection moves before that, {@code ifMoved} runs
      * on its new loop instead. May be called on any thread.
      */
-    void runOnOwner(Runnable change, Runnable late) {
+    void runOnOwner(Runnable change, Runnable ifMoved) {
         Placement observed = placement;
         if (observed.owner.isOnLoop()) {
-            runIfUnmoved(observed, change, late);
+            runIfUnmoved(observed, change, ifMoved);
         } else {
-            observed.owner.executeOrElse(() -> runIfUnmoved(observed, change, late), () -> onLoop(late));
+            observed.owner.executeOrElse(() -> runIfUnmoved(observed, change, ifMoved), () -> runOnLoop(ifMoved));
         }
     }
 
-    private void runIfUnmoved(Placement observed, Runnable change, Runnable late) {
-        if (placement == observed && observed.target == observed.owner) {
+    private void runIfUnmoved(Placement observed, Runnable change, Runnable ifMoved) {
+        if (placement == observed && observed.destination == observed.owner) {
             change.run();
         } else {
-            onLoop(late);
+            runOnLoop(ifMoved);
         }
     }
 
@@ -172,9 +172,9 @@ final class ConnectionLocation {
             oldForwarders.forEach(forwarder -> forwarder.execute(() -> forwarder.stopForwarding(transport)));
         }
         if (homeStack.isOnLoop()) {
-            homeStack.transportEnded(transport);
+            homeStack.onTransportEnded(transport);
         } else {
-            homeStack.executeOrElse(() -> homeStack.transportEnded(transport), () -> transport.port().release(null));
+            homeStack.executeOrElse(() -> homeStack.onTransportEnded(transport), () -> transport.port().release(null));
         }
     }
 }

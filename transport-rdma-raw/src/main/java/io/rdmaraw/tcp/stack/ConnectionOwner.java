@@ -14,7 +14,7 @@ public interface ConnectionOwner {
     int sendBufferBytes(TcpConnection connection);
 
     /** Returns whether a flush may be deferred until the loop has run its queued tasks, to share their doorbell. */
-    boolean sharesFlushes();
+    boolean consolidatesFlushes();
 
     /** Applies the channel's options to a connection that is being opened. */
     void applyOptions(TcpConnection connection);

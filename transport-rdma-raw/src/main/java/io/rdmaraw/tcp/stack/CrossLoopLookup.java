@@ -35,20 +35,20 @@ final class CrossLoopLookup {
     private final TcpEngine engine;
     private final SegmentReceiver receiver;
     private final SharedDevice device;
-    private final TcpStackStatistics counters;
+    private final TcpStackStatistics statistics;
     private final LookupRateLimiter rateLimiter = new LookupRateLimiter();
     /** Set while the engine processes the segment of a failed lookup; null otherwise. */
     private Lookup failedLookup;
     /** Set while the engine processes a segment that the device's hash did not assign to this loop. */
-    private boolean forceLookup;
+    private boolean lookupForced;
     /** Number of closed servers of this loop that shared a port and still have connections. */
-    private int closedSharingServers;
+    private int closedReusePortServers;
 
-    CrossLoopLookup(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, TcpStackStatistics counters) {
+    CrossLoopLookup(TcpStack stack, TcpEngine engine, SegmentReceiver receiver, TcpStackStatistics statistics) {
         this.stack = stack;
         this.engine = engine;
         this.receiver = receiver;
-        this.counters = counters;
+        this.statistics = statistics;
         device = stack.deviceQueue().device();
     }
 
@@ -73,18 +73,18 @@ final class CrossLoopLookup {
     }
 
     /** Sets whether to search even though no flows have moved. */
-    void forceLookup(boolean force) {
-        forceLookup = force;
+    void setLookupForced(boolean force) {
+        lookupForced = force;
     }
 
-    /** Reports that a server with a shared port has closed. A call of {@link #sharingServerReleased} must follow. */
-    void sharingServerClosed() {
-        closedSharingServers++;
+    /** Reports that a server with a shared port has closed. A call of {@link #onReusePortServerReleased} must follow. */
+    void onReusePortServerClosed() {
+        closedReusePortServers++;
     }
 
     /** Reports that the last connection of such a server has ended. */
-    void sharingServerReleased() {
-        closedSharingServers--;
+    void onReusePortServerReleased() {
+        closedReusePortServers--;
     }
 
     /**
@@ -94,12 +94,12 @@ final class CrossLoopLookup {
     boolean handleUnmatched(Segment segment) {
         boolean initialSyn = segment.has(TcpFlags.SYN) && !segment.has(TcpFlags.ACK);
         boolean forListener = initialSyn
-                && (closedSharingServers > 0 || device.rssFlows().haveFlowsMovedWithin(SYN_RETRY_NANOS))
+                && (closedReusePortServers > 0 || device.rssFlows().haveFlowsMovedWithin(SYN_RETRY_NANOS))
                 && !engine.hasListener(segment);
         // If the failed lookup was for a connection only, a server of this loop may have closed during it. Then a
         // second lookup looks for another server.
         if (failedLookup != null && (failedLookup.forListener || !forListener)
-                || !forListener && !forceLookup && !device.rssFlows().haveFlowsMoved()) {
+                || !forListener && !lookupForced && !device.rssFlows().haveFlowsMoved()) {
             return false;
         }
         List<TcpStack> stacks = DeviceStacks.of(device);
@@ -116,10 +116,10 @@ final class CrossLoopLookup {
                 return false;
             }
             // The peer retransmits.
-            counters.droppedUnmatched++;
+            statistics.droppedUnmatched++;
             return true;
         }
-        counters.searchedSegments++;
+        statistics.searchedSegments++;
         ReceivedFrames frames = (ReceivedFrames) segment.frames;
         new Lookup(this, frames.detachFrame(), frames.isChecksumVerified(), forListener, stacks).tryFrom(0);
         return true;
@@ -161,7 +161,7 @@ final class CrossLoopLookup {
     /** Ends a lookup that found the connection. Later segments are forwarded directly. */
     private void onFound(TcpTransport transportOrNull) {
         rateLimiter.end();
-        counters.foundSegments++;
+        statistics.foundSegments++;
         if (transportOrNull != null) {
             receiver.forwardingTable().addOwnedElsewhere(transportOrNull, stack);
         }

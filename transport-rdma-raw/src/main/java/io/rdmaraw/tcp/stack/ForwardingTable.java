@@ -53,7 +53,7 @@ public final class ForwardingTable {
      * here.
      */
     void addOwnedElsewhere(TcpTransport transport, TcpStack thisStack) {
-        if (transport.location().isForwarded() && transport.location().target() != thisStack && !contains(transport)) {
+        if (transport.location().isForwarded() && transport.location().forwardingTarget() != thisStack && !contains(transport)) {
             add(transport);
         }
     }
@@ -116,7 +116,7 @@ public final class ForwardingTable {
 
     /** Adds a frame to the batch that {@link #flush()} forwards, and takes over its reference. */
     public void enqueue(TcpTransport transport, ByteBuf frame, boolean checksumVerified) {
-        TcpStack target = transport.location().target();
+        TcpStack target = transport.location().forwardingTarget();
         Batch batch = null;
         for (Batch candidate : batches) {
             if (candidate.target == target) {
@@ -142,7 +142,7 @@ public final class ForwardingTable {
         for (Batch batch : batches) {
             CrossLoopQueueLimit limit = batch.target.forwardLimit();
             int count = batch.frames.size();
-            if (!limit.acquire(count)) {
+            if (!limit.tryAcquire(count)) {
                 dropped += count;
                 batch.release();
                 continue;

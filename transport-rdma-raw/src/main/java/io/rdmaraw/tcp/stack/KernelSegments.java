@@ -24,16 +24,16 @@ final class KernelSegments {
     /** Segments can be 64 KiB long and are queued in separate memory until the loops take them. */
     private static final int MAX_QUEUED_BYTES = 1 << 20;
     private final SharedDevice device;
-    private final TcpStackStatistics counters;
+    private final TcpStackStatistics statistics;
     private final AtomicInteger queuedBytes = new AtomicInteger();
     private final FrameParser parser = new FrameParser(new ParseCounters());
     private final ParsedFrame parsed = new ParsedFrame();
     private final Toeplitz hash;
 
-    KernelSegments(TcpStack stack, TcpStackStatistics counters) {
-        this.counters = counters;
+    KernelSegments(TcpStack stack, TcpStackStatistics statistics) {
+        this.statistics = statistics;
         device = stack.deviceQueue().device();
-        hash = Toeplitz.standard(device.rssFlows().key());
+        hash = Toeplitz.standard(device.rssFlows().toeplitzKey());
     }
 
     /**
@@ -83,11 +83,11 @@ final class KernelSegments {
             if (accepted) {
                 queuedBytes.addAndGet(-frame.readableBytes());
             }
-            counters.droppedKernelSegments.increment();
+            statistics.droppedKernelSegments.increment();
             frame.release();
             return;
         }
-        counters.kernelSegments.increment();
+        statistics.kernelSegments.increment();
         List<TcpStack> stacks = DeviceStacks.of(device);
         TcpStack selected = selectedStack();
         // The selected stack may be about to end and thus be missing from the list.
@@ -122,7 +122,7 @@ final class KernelSegments {
 
     private void drop(ByteBuf frame) {
         subtractQueued(frame);
-        counters.droppedKernelSegments.increment();
+        statistics.droppedKernelSegments.increment();
         frame.release();
     }
 }

@@ -23,7 +23,7 @@ import java.util.concurrent.RejectedExecutionException;
  */
 final class ListeningLoop {
     /** Attachment of the engine's listener. */
-    record ListenerAttachment(ListeningPort port, ConnectionAcceptor server) {
+    record ListenerAttachment(ListeningPort port, ConnectionAcceptor acceptor) {
     }
 
     private final ListeningPort port;
@@ -36,13 +36,13 @@ final class ListeningLoop {
     private TcpNetwork.Binding loopBinding;
     private TcpListener listener;
     /** Set by the first call of {@link #join}. */
-    private boolean joined;
+    private boolean hasJoinedBefore;
     /** Set once the loop has joined its first rules. After that, a full device is no error. */
-    private boolean hasSteered;
+    private boolean hasJoinedRules;
     /** Set if the loop is leaving the port because it moves to other loops. The loop joins no more rules. */
     private volatile boolean leaving;
     /** Set if the loop has left the port because it has moved to other loops. */
-    private volatile boolean left;
+    private volatile boolean hasLeft;
     /** Rules that the loop could not leave, because the device could not install a rule without it. */
     private final Set<FlowSpec> remainingRules = new HashSet<>();
     /** Set if the event loop has ended. */
@@ -50,7 +50,7 @@ final class ListeningLoop {
     /** Completes when the loop has joined the current rules. */
     private volatile CompletableFuture<Void> joinFuture = new CompletableFuture<>();
     /** Set if the server of this loop has closed and other servers share the port ({@code SO_REUSEPORT}). */
-    private boolean forwardsToSharingServers;
+    private boolean forwardsToReusePortServers;
     /** Set if the port has been released. */
     private boolean portReleased;
     private final Runnable releaseTask = this::onStackReleased;
@@ -69,7 +69,7 @@ final class ListeningLoop {
 
     /** Returns whether the loop has left the port. May be called on any thread. */
     boolean hasLeft() {
-        return left;
+        return hasLeft;
     }
 
     /** Returns whether new rules of the port must include this loop. May be called on any thread. */
@@ -104,14 +104,14 @@ final class ListeningLoop {
                 return;
             }
             leaving = false;
-            left = false;
+            hasLeft = false;
             remainingRules.clear();
             try {
                 join();
             } catch (RuntimeException e) {
                 future.completeExceptionally(e);
             }
-            listen(port.server());
+            listen(port.acceptor());
             if (!releaseTaskAdded) {
                 releaseTaskAdded = true;
                 stack.whenReleased(releaseTask);
@@ -132,16 +132,16 @@ final class ListeningLoop {
         if (portReleased) {
             return;
         }
-        if (!joined) {
-            joined = true;
-            loopBinding = stack.network().join(port.binding());
+        if (!hasJoinedBefore) {
+            hasJoinedBefore = true;
+            loopBinding = stack.network().joinListener(port.binding());
             stack.deviceQueue().attach(eventReceiver, List.of());
             stack.network().addHostChangeListener(onHostChange);
             // Earlier changes of addresses were not reported.
             port.applyHostChange();
         }
-        steer();
-        hasSteered = true;
+        applyRules();
+        hasJoinedRules = true;
         if (!leaving) {
             joinFuture.complete(null);
         }
@@ -150,7 +150,7 @@ final class ListeningLoop {
     /** Joins the port if necessary and starts the listener. */
     void serve(ConnectionAcceptor acceptor) {
         // A loop that has already joined need not check its rules: the thread that replaces rules notifies all loops.
-        if (!joined) {
+        if (!hasJoinedBefore) {
             join();
         }
         listen(acceptor);
@@ -160,13 +160,13 @@ final class ListeningLoop {
      * Joins the installed rules and detaches from all others. A loop that has left the port keeps only the rules that
      * it could not leave.
      */
-    void steer() {
-        if (!joined) {
+    void applyRules() {
+        if (!hasJoinedBefore) {
             return;
         }
         synchronized (port) {
             List<FlowSpec> installed = portReleased ? List.of() : port.installedRules();
-            if (left) {
+            if (hasLeft) {
                 installed = installed.stream().filter(remainingRules::contains).toList();
             }
             for (FlowSpec rule : List.copyOf(receiverByRule.keySet())) {
@@ -182,7 +182,7 @@ final class ListeningLoop {
             }
             if (cause != null) {
                 // The first join needs at least one rule. Otherwise opening the port fails.
-                if (receiverByRule.isEmpty() && !hasSteered) {
+                if (receiverByRule.isEmpty() && !hasJoinedRules) {
                     throw cause;
                 }
                 port.recordJoinedRules(receiverByRule.keySet(), cause);
@@ -201,7 +201,7 @@ final class ListeningLoop {
         try {
             stack.deviceQueue().attach(receiver, List.of(), List.of(rule), port.isReusePort() ? null : port);
         } catch (VerbsException e) {
-            if (!port.isReusePort() || !isFull(e)) {
+            if (!port.isReusePort() || !isDeviceFull(e)) {
                 throw e;
             }
             return e;
@@ -211,7 +211,7 @@ final class ListeningLoop {
     }
 
     /** Returns whether an error means that the device has no room. The rule itself is valid then. */
-    static boolean isFull(VerbsException e) {
+    static boolean isDeviceFull(VerbsException e) {
         return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
     }
 
@@ -221,7 +221,7 @@ final class ListeningLoop {
      * @param acceptor the server, or null for none
      */
     void listen(ConnectionAcceptor acceptor) {
-        if (!portReleased && acceptor != null && listener == null && port.server() == acceptor) {
+        if (!portReleased && acceptor != null && listener == null && port.acceptor() == acceptor) {
             IpAddress local = port.binding().local();
             boolean any = local.isAny();
             listener = stack.engine().listen(any ? 0 : local.high(), any ? 0 : local.low(), port.binding().port(),
@@ -237,20 +237,20 @@ final class ListeningLoop {
         listener.close();
         listener = null;
         if (port.isReusePort()) {
-            forwardToSharingServers();
+            forwardToReusePortServers();
         }
     }
 
     /** Makes this loop forward SYNs for the port to the loops of other servers that share it. */
-    void forwardToSharingServers() {
-        if (!portReleased && !forwardsToSharingServers) {
-            forwardsToSharingServers = true;
-            stack.crossLoopLookup().sharingServerClosed();
+    void forwardToReusePortServers() {
+        if (!portReleased && !forwardsToReusePortServers) {
+            forwardsToReusePortServers = true;
+            stack.crossLoopLookup().onReusePortServerClosed();
         }
     }
 
-    int halfOpen() {
-        return listener == null ? 0 : listener.halfOpen();
+    int halfOpenCount() {
+        return listener == null ? 0 : listener.halfOpenCount();
     }
 
     /**
@@ -263,32 +263,32 @@ final class ListeningLoop {
                 return;
             }
             // Also join the rules that another thread has just opened for this loop, so that it can leave them.
-            steer();
+            applyRules();
             leaving = true;
         }
         receiverByRule.forEach((rule, receiver) -> {
-            if (!stack.deviceQueue().withdrawFromShared(receiver)) {
+            if (!stack.deviceQueue().withdrawFromRss(receiver)) {
                 remainingRules.add(rule);
             }
         });
         // Frames already received still carry the flow tags of these rules. Process them before detaching.
         stack.receiveAll();
-        left = true;
-        steer();
+        hasLeft = true;
+        applyRules();
     }
 
     /** Ends the membership, because the port is released. */
     void end() {
         portReleased = true;
         stopListening();
-        if (forwardsToSharingServers) {
-            forwardsToSharingServers = false;
-            stack.crossLoopLookup().sharingServerReleased();
+        if (forwardsToReusePortServers) {
+            forwardsToReusePortServers = false;
+            stack.crossLoopLookup().onReusePortServerReleased();
         }
         stack.cancelWhenReleased(releaseTask);
         stack.network().removeHostChangeListener(onHostChange);
         stack.deviceQueue().detach(eventReceiver);
-        steer();
+        applyRules();
         if (loopBinding != null) {
             loopBinding.close();
         }
@@ -301,16 +301,16 @@ final class ListeningLoop {
         }
 
         @Override
-        public void queueEvent(QueueEvent event) {
-            ConnectionAcceptor acceptor = port.server();
+        public void onQueueEvent(QueueEvent event) {
+            ConnectionAcceptor acceptor = port.acceptor();
             // Every loop of the device receives its events. All loops report a removal; only one reports a link change.
             boolean reports = switch (event.kind()) {
                 case DEVICE_REMOVED -> true;
                 case PORT_DOWN, PORT_UP -> port.isFirst(stack());
-                case RECOVERED, QUEUE_FAILED -> false;
+                case QUEUE_RECOVERED, QUEUE_FAILED -> false;
             };
             if (reports && acceptor != null) {
-                acceptor.queueEvent(event);
+                acceptor.onQueueEvent(event);
             }
         }
     }

@@ -4,7 +4,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.RssFlowOwner;
-import io.rdmaraw.host.FlowMatches;
+import io.rdmaraw.host.FlowSpecs;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueue;
@@ -42,7 +42,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** Number of calls of {@link #moveTo}. Guarded by this. */
     private int moveCount;
     /** Counters of the first stack; refused rules are counted there. */
-    private final TcpStackStatistics counters;
+    private final TcpStackStatistics statistics;
     private final RssFlows flows;
     /**
      * Whether servers share the port ({@code SO_REUSEPORT}). The rules then have no owner, and the loops of each server
@@ -54,18 +54,18 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     private List<FlowSpec> rejectedRules = List.of();
     private boolean rulesRemoved;
     /** Whether another process receives a copy of the port's frames. Guarded by this. */
-    private boolean sharesFrames;
+    private boolean sharedWithOtherProcess;
     /** The server; null if only connections still use the port. */
-    private volatile ConnectionAcceptor server;
+    private volatile ConnectionAcceptor acceptor;
 
-    private ListeningPort(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor server) {
+    private ListeningPort(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor acceptor) {
         super(binding);
-        this.server = server;
+        this.acceptor = acceptor;
         flows = stacks.getFirst().deviceQueue().device().rssFlows();
         // The rules of a closed server that shared the port remain installed until its last connection ends.
-        reusePort = server.isReusePort() || binding.flows().stream().anyMatch(flows::isWithoutOwner);
+        reusePort = acceptor.isReusePort() || binding.flows().stream().anyMatch(flows::isWithoutOwner);
         serverStacks = Set.copyOf(stacks);
-        counters = stacks.getFirst().counters();
+        statistics = stacks.getFirst().statistics();
         loops = stacks.stream().map(stack -> new ListeningLoop(this, stack)).toList();
     }
 
@@ -74,13 +74,13 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @param stacks stacks of the loops that serve the port
      */
-    public static ListeningPort open(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor server) {
-        ListeningPort port = new ListeningPort(binding, stacks, server);
+    public static ListeningPort open(TcpNetwork.Binding binding, List<TcpStack> stacks, ConnectionAcceptor acceptor) {
+        ListeningPort port = new ListeningPort(binding, stacks, acceptor);
         try {
             port.updateRules(true);
             port.startServing();
         } catch (RuntimeException e) {
-            port.server = null;
+            port.acceptor = null;
             port.removeRules();
             binding.close();
             throw e;
@@ -133,10 +133,10 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     private void filterKernelSocket(List<FlowSpec> steeredRules) {
-        ConnectionAcceptor acceptor = server;
-        TcpNetwork.SteeredAddresses steered = binding().steered(steeredRules);
-        if (acceptor != null && steered != null) {
-            acceptor.filterKernelSocket(steered);
+        ConnectionAcceptor current = acceptor;
+        TcpNetwork.SteeredAddresses steered = binding().steeredAddresses(steeredRules);
+        if (current != null && steered != null) {
+            current.filterKernelSocket(steered);
         }
     }
 
@@ -148,9 +148,9 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     synchronized TcpStack stackFor(IpAddress destination, int destinationPort, int hash) {
         if (destinationPort == binding().port()) {
             for (FlowSpec rule : rules) {
-                TcpNetwork.SteeredAddresses steered = binding().steered(List.of(rule));
+                TcpNetwork.SteeredAddresses steered = binding().steeredAddresses(List.of(rule));
                 if (steered != null && steered.addresses().contains(destination)) {
-                    FrameQueue queue = flows.chosen(asInstalled(rule), hash);
+                    FrameQueue queue = flows.selectedQueue(asInstalled(rule), hash);
                     return loops.stream().map(ListeningLoop::stack)
                             .filter(stack -> stack.deviceQueue().frameQueue() == queue).findFirst().orElse(null);
                 }
@@ -168,7 +168,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             open(asInstalled(rule));
             return null;
         } catch (VerbsException e) {
-            if (!ListeningLoop.isFull(e)) {
+            if (!ListeningLoop.isDeviceFull(e)) {
                 throw e;
             }
             return e;
@@ -187,7 +187,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** Returns the form in which one of {@link #rules} is installed on the device. */
     private FlowSpec asInstalled(FlowSpec rule) {
         // With a lower priority than the exclusive rule, so that a frame is delivered once while both are installed.
-        return sharesFrames ? rule.toBuilder().dontTrap().priority(FlowMatches.REST_PRIORITY).build() : rule;
+        return sharedWithOtherProcess ? rule.toBuilder().dontTrap().priority(FlowSpecs.CATCH_ALL_PRIORITY).build() : rule;
     }
 
     synchronized List<FlowSpec> installedRules() {
@@ -200,12 +200,12 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @throws VerbsException if the device rejects the new rules; the old ones remain installed then
      */
-    public synchronized void share(boolean shared) {
-        if (sharesFrames == shared || rulesRemoved) {
+    public synchronized void setSharedWithOtherProcess(boolean shared) {
+        if (sharedWithOtherProcess == shared || rulesRemoved) {
             return;
         }
         List<FlowSpec> before = installedRules();
-        sharesFrames = shared;
+        sharedWithOtherProcess = shared;
         List<FlowSpec> opened = new ArrayList<>();
         try {
             for (FlowSpec rule : installedRules()) {
@@ -214,19 +214,19 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             }
         } catch (VerbsException e) {
             opened.forEach(rule -> flows.withdraw(rule, this));
-            sharesFrames = !shared;
+            sharedWithOtherProcess = !shared;
             throw e;
         }
         before.forEach(rule -> flows.withdraw(rule, this));
-        loops.forEach(loop -> loop.stack().onLoop(() -> {
+        loops.forEach(loop -> loop.stack().runOnLoop(() -> {
             // Frames already received carry the flow tags of the old rules. Process them before the loop detaches.
             loop.stack().receiveAll();
-            loop.steer();
+            loop.applyRules();
         }));
     }
 
     private void recordRejected(List<FlowSpec> rejected, VerbsException cause) {
-        counters.unsteeredAddresses.add(rejected.size() - rejectedRules.size());
+        statistics.unsteeredAddresses.add(rejected.size() - rejectedRules.size());
         rejectedRules = List.copyOf(rejected);
         if (cause != null) {
             LOGGER.warn("port {}: the device has no room for the rules of {} addresses; the kernel or another loop"
@@ -238,7 +238,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     void applyHostChange() {
         try {
             if (updateRules(false)) {
-                loops.forEach(loop -> loop.stack().onLoop(loop::steer));
+                loops.forEach(loop -> loop.stack().runOnLoop(loop::applyRules));
             }
         } catch (RuntimeException e) {
             LOGGER.warn("port {}: cannot update the flow rules; those of previous addresses remain",
@@ -263,8 +263,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     /** Returns the server; null if only connections still use the port. May be called on any thread. */
-    ConnectionAcceptor server() {
-        return server;
+    ConnectionAcceptor acceptor() {
+        return acceptor;
     }
 
     /** Returns whether a loop is the one that reports events on behalf of all loops. */
@@ -319,7 +319,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                                 + " loops continue to receive and forward them", binding().port(), failure);
                     } else if (isLatest(moveNumber)) {
                         before.stream().filter(loop -> !next.contains(loop))
-                                .forEach(loop -> loop.stack().onLoop(loop::leave));
+                                .forEach(loop -> loop.stack().runOnLoop(loop::leave));
                     }
                 });
     }
@@ -392,15 +392,15 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      *
      * @return false if the port has a server again, sends copies to another process, or has no rules any more
      */
-    public boolean forwardToSharingServers() {
+    public boolean releaseRulesToReusePortServers() {
         synchronized (this) {
-            if (server != null || sharesFrames || rulesRemoved) {
+            if (acceptor != null || sharedWithOtherProcess || rulesRemoved) {
                 return false;
             }
             reusePort = true;
             rules.forEach(rule -> flows.removeOwner(rule, this));
         }
-        loops.forEach(loop -> loop.stack().executeBeforeFrames(loop::forwardToSharingServers));
+        loops.forEach(loop -> loop.stack().executeBeforeFrames(loop::forwardToReusePortServers));
         return true;
     }
 
@@ -413,11 +413,11 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             // SO_REUSEPORT may then be on any loop.
             boolean same = wanted.equals(serverStacks) || wanted.equals(serving)
                     || !next.isReusePort() && !serving.isEmpty() && serving.stream().noneMatch(serverStacks::contains);
-            if (server != null || !same || !retain()) {
+            if (acceptor != null || !same || !retain()) {
                 return false;
             }
             serverStacks = wanted;
-            server = next;
+            acceptor = next;
         }
         try {
             binding().setListening(true);
@@ -442,19 +442,19 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      * thread.
      */
     public CompletableFuture<Integer> connectionCount() {
-        AtomicInteger halfOpen = new AtomicInteger();
+        AtomicInteger halfOpenCount = new AtomicInteger();
         List<CompletableFuture<Void>> counted = new ArrayList<>();
         for (ListeningLoop loop : loops) {
             CompletableFuture<Void> done = new CompletableFuture<>();
             counted.add(done);
             loop.stack().executeOrElse(() -> {
-                halfOpen.addAndGet(loop.halfOpen());
+                halfOpenCount.addAndGet(loop.halfOpenCount());
                 done.complete(null);
             }, () -> done.complete(null));
         }
         // A connection that opens during the count is counted twice, and none is missed.
         return CompletableFuture.allOf(counted.toArray(CompletableFuture[]::new))
-                .thenApply(done -> halfOpen.get() + userCount() - (server != null ? 1 : 0));
+                .thenApply(done -> halfOpenCount.get() + userCount() - (acceptor != null ? 1 : 0));
     }
 
     /**
@@ -463,14 +463,14 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
      * @throws VerbsException if the caller serves the port on its own loop, and that loop cannot join any of the rules
      */
     private void startServing() {
-        ConnectionAcceptor acceptor = server;
+        ConnectionAcceptor current = acceptor;
         for (ListeningLoop loop : loops) {
             if (loop.stack().isOnLoop()) {
                 // Run pending tasks first: another thread may have just stopped the previous server.
                 loop.stack().runPriorityTasks();
-                loop.serve(acceptor);
+                loop.serve(current);
             } else {
-                loop.stack().executeBeforeFrames(() -> loop.serve(acceptor));
+                loop.stack().executeBeforeFrames(() -> loop.serve(current));
             }
         }
     }
@@ -482,7 +482,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
                 // Run pending tasks first: they stop the listener of a previous server.
                 loop.stack().runPriorityTasks();
                 loop.join();
-                loop.listen(server);
+                loop.listen(acceptor);
             }
         }
     }
@@ -491,7 +491,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     public void stopListening() {
         synchronized (this) {
             // Within the lock, so that the tasks of a new server are enqueued after these.
-            server = null;
+            acceptor = null;
             loops.forEach(loop -> loop.stack().executeBeforeFrames(loop::stopListening));
         }
         binding().setListening(false);
@@ -505,7 +505,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     void removeRules() {
         withdrawRules();
         for (ListeningLoop loop : loops) {
-            loop.stack().onLoop(loop::end);
+            loop.stack().runOnLoop(loop::end);
         }
     }
 }

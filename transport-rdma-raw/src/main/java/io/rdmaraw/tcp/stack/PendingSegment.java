@@ -18,6 +18,6 @@ record PendingSegment(TcpStack stack, EventLoop loop, NextHop nextHop, byte[] fr
 
     @Override
     public void discard() {
-        stack.counters().droppedUnresolved++;
+        stack.statistics().droppedUnresolved++;
     }
 }

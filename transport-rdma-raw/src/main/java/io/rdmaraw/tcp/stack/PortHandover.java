@@ -35,7 +35,7 @@ public final class PortHandover {
      *
      * @param local the local address, which may be a wildcard
      */
-    public record SharedPort(IpAddress local, int port) {
+    public record HandoverPort(IpAddress local, int port) {
         boolean matches(Segment segment) {
             return port == segment.destinationPort && (local.isAny()
                     || local.high() == segment.destinationHigh && local.low() == segment.destinationLow);
@@ -44,7 +44,7 @@ public final class PortHandover {
 
     private volatile Role role = Role.ALONE;
     /** Never modified, only replaced. */
-    private volatile SharedPort[] ports = {};
+    private volatile HandoverPort[] ports = {};
     /** Forwards a frame and returns whether there was room for it. The caller retains ownership of the frame. */
     private volatile BiPredicate<TcpStack, ByteBuf> forwarder = (stack, frame) -> false;
 
@@ -54,15 +54,15 @@ public final class PortHandover {
     }
 
     /** Sets the shared ports and the role. */
-    public void begin(Collection<SharedPort> shared, Role initialRole) {
-        ports = shared.toArray(SharedPort[]::new);
+    public void begin(Collection<HandoverPort> handoverPorts, Role initialRole) {
+        ports = handoverPorts.toArray(HandoverPort[]::new);
         role = initialRole;
     }
 
     /** Like {@link #begin} with the role {@link Role#FORWARDING}. Unmatched segments are forwarded to {@code to}. */
-    public void startForwarding(Collection<SharedPort> shared, BiPredicate<TcpStack, ByteBuf> to) {
+    public void startForwarding(Collection<HandoverPort> handoverPorts, BiPredicate<TcpStack, ByteBuf> to) {
         forwarder = to;
-        begin(shared, Role.FORWARDING);
+        begin(handoverPorts, Role.FORWARDING);
     }
 
     /** Sets the role. The ports remain. */
@@ -89,8 +89,8 @@ public final class PortHandover {
         return CompletableFuture.allOf(done.toArray(CompletableFuture[]::new));
     }
 
-    boolean isShared(Segment segment) {
-        for (SharedPort port : ports) {
+    boolean isOnHandoverPort(Segment segment) {
+        for (HandoverPort port : ports) {
             if (port.matches(segment)) {
                 return true;
             }
@@ -104,13 +104,13 @@ public final class PortHandover {
      */
     boolean handleUnmatched(TcpStack stack, Segment segment) {
         Role now = role;
-        if (now == Role.ALONE || now == Role.SERVING || !isShared(segment)) {
+        if (now == Role.ALONE || now == Role.SERVING || !isOnHandoverPort(segment)) {
             return false;
         }
         ReceivedFrames received = (ReceivedFrames) segment.frames;
         int forwarded = now == Role.FORWARDING ? forward(stack, received) : 0;
-        stack.counters().handedOverSegments += forwarded;
-        stack.counters().droppedForOtherProcess += received.count() - forwarded;
+        stack.statistics().handedOverSegments += forwarded;
+        stack.statistics().droppedForOtherProcess += received.count() - forwarded;
         return true;
     }
 
@@ -127,10 +127,10 @@ public final class PortHandover {
 
     /** Returns whether an unmatched segment may be answered with a reset. Called on the stack's loop. */
     boolean mayReset(TcpStack stack, Segment segment) {
-        if (role == Role.ALONE || !isShared(segment)) {
+        if (role == Role.ALONE || !isOnHandoverPort(segment)) {
             return true;
         }
-        stack.counters().droppedForOtherProcess++;
+        stack.statistics().droppedForOtherProcess++;
         return false;
     }
 }

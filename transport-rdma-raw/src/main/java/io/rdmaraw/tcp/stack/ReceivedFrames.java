@@ -61,7 +61,7 @@ final class ReceivedFrames {
         ByteBuf frame = frames[slice];
         if (frame instanceof FrameBuf slot && slot.refCnt() == 1) {
             frames[slice] = null;
-            return slot.window(index, length);
+            return slot.restrictTo(index, length);
         }
         return frame.retainedSlice(index, length);
     }

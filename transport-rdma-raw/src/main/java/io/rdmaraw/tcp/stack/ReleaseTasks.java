@@ -8,7 +8,7 @@ final class ReleaseTasks {
     private final List<Runnable> pending = new ArrayList<>(0);
     private boolean released;
 
-    /** Runs a task at once if {@link #begin()} has been called. Otherwise {@code begin()} runs it. */
+    /** Runs a task at once if {@link #runAll()} has been called. Otherwise {@code runAll()} runs it. */
     void add(Runnable task) {
         synchronized (pending) {
             if (!released) {
@@ -27,7 +27,7 @@ final class ReleaseTasks {
     }
 
     /** Runs the waiting tasks on the calling thread. Later tasks run as soon as they are added. */
-    void begin() {
+    void runAll() {
         List<Runnable> tasks;
         synchronized (pending) {
             released = true;

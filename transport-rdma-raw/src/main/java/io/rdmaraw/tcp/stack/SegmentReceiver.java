@@ -30,7 +30,7 @@ final class SegmentReceiver {
 
     private final TcpEngine engine;
     private final SlotPool slots;
-    private final TcpStackStatistics counters;
+    private final TcpStackStatistics statistics;
     private final TcpNetwork network;
     private final ForwardingTable forwardingTable = new ForwardingTable();
     /**
@@ -53,12 +53,12 @@ final class SegmentReceiver {
      * @param parseCounters counters of the parser
      * @param origin the origin of the frames
      */
-    SegmentReceiver(TcpEngine engine, SlotPool slots, int mtuBytes, TcpStackStatistics counters,
+    SegmentReceiver(TcpEngine engine, SlotPool slots, int mtuBytes, TcpStackStatistics statistics,
                     ParseCounters parseCounters, TcpNetwork network, FrameOrigin origin) {
         maxFrameBytes = FrameLength.untagged(mtuBytes);
         this.engine = engine;
         this.slots = slots;
-        this.counters = counters;
+        this.statistics = statistics;
         this.network = network;
         parser = new FrameParser(parseCounters, origin);
     }
@@ -121,18 +121,18 @@ final class SegmentReceiver {
         ParseVerdict verdict = parser.parse(BufferAddress.of(frame), frame.readableBytes(),
                 frames.isChecksumVerified(), parsed);
         if (verdict != ParseVerdict.TCP) {
-            counters.otherFrames += verdict.isAccepted() ? 1 : 0;
+            statistics.nonTcpFrames += verdict.isAccepted() ? 1 : 0;
             return false;
         }
         headers.read(parsed, in);
         in.peerMac = EthernetHeader.source(parsed.frameAddress());
         if (in.has(TcpFlags.SYN) && hasMartianAddress()) {
-            counters.droppedMartians++;
+            statistics.droppedMartians++;
             return false;
         }
         in.payload(frame, frame.readerIndex() + parsed.payloadOffset(), parsed.payloadLengthBytes());
         if (parsed.payloadLengthBytes() > maxPayloadBytes()) {
-            in.segmentSize = maxPayloadBytes();
+            in.segmentSizeBytes = maxPayloadBytes();
         }
         return true;
     }
@@ -162,7 +162,7 @@ final class SegmentReceiver {
             in.addSlice(frame, frame.readerIndex() + gro.headerBytes(), payloadBytes);
         }
         if (next > from) {
-            in.segmentSize = Math.min(gro.segmentBytes(), maxPayloadBytes());
+            in.segmentSizeBytes = Math.min(gro.segmentBytes(), maxPayloadBytes());
             in.flags |= gro.hasPush() ? TcpFlags.PSH : 0;
         }
         return next;
@@ -187,7 +187,7 @@ final class SegmentReceiver {
         }
         TcpTransport forwarded = forwardingTable.isEmpty() ? null : forwardingTable.find(in);
         if (forwarded != null) {
-            counters.forwardedSegments++;
+            statistics.forwardedSegments++;
             forwardingTable.enqueue(forwarded, frames.detachFrame(), frames.isChecksumVerified());
         } else {
             in.frames = frames;
@@ -223,7 +223,7 @@ final class SegmentReceiver {
     void endBurst() {
         inBurst = false;
         if (!forwardingTable.isEmpty()) {
-            counters.droppedForwards += forwardingTable.flush();
+            statistics.droppedForwards += forwardingTable.flush();
         }
     }
 
@@ -243,7 +243,7 @@ final class SegmentReceiver {
     }
 
     ByteBuf copy(ByteBuf buffer, int index, int length) {
-        counters.copiedPayloads++;
+        statistics.copiedPayloads++;
         return ByteBufAllocator.DEFAULT.directBuffer(length).writeBytes(buffer, index, length);
     }
 }

@@ -121,10 +121,10 @@ final class SegmentSender {
     }
 
     private void drop(TcpPath pathOrNull) {
-        TcpStackStatistics counters = stack.counters();
-        counters.droppedUnroutable += pathOrNull == null ? 1 : 0;
-        counters.droppedLookupLimited += pathOrNull == TcpPath.LOOKUP_LIMITED ? 1 : 0;
-        counters.droppedOtherLink += pathOrNull == TcpPath.OTHER_LINK ? 1 : 0;
+        TcpStackStatistics statistics = stack.statistics();
+        statistics.droppedUnroutable += pathOrNull == null ? 1 : 0;
+        statistics.droppedLookupLimited += pathOrNull == TcpPath.LOOKUP_LIMITED ? 1 : 0;
+        statistics.droppedOtherLink += pathOrNull == TcpPath.OTHER_LINK ? 1 : 0;
         SegmentOwner owner = out.connection();
         out.releasePayload();
         if (owner != null) {
@@ -154,9 +154,9 @@ final class SegmentSender {
      */
     private void sendUnresolved(TcpPath path) {
         if (out.connection() == null && out.attachment() == null) {
-            network.request(path.hopOrNull());
+            network.solicit(path.hopOrNull());
             if (out.peerMac == 0) {
-                stack.counters().droppedUnresolved++;
+                stack.statistics().droppedUnresolved++;
                 out.releasePayload();
             } else {
                 frameBuilder.write(out, path.sourceMac(), out.peerMac);
@@ -164,9 +164,9 @@ final class SegmentSender {
             return;
         }
         // Queue only the first segment; the engine retransmits the rest.
-        stack.counters().droppedUnresolved += out.segmentCount() - 1;
+        stack.statistics().droppedUnresolved += out.segmentCount() - 1;
         out.truncateToFirstSegment();
-        network.await(new PendingSegment(stack, loop, path.hopOrNull(),
+        network.sendWhenResolved(new PendingSegment(stack, loop, path.hopOrNull(),
                 frameBuilder.writeUnaddressed(out, path.sourceMac())));
     }
 
@@ -186,7 +186,7 @@ final class SegmentSender {
         return transport != null
                 ? network.path(segment.sourceHigh, segment.sourceLow, segment.sourcePort, segment.destinationHigh,
                         segment.destinationLow, segment.destinationPort, segment.soMark, segment.peerMac)
-                : network.pathOfReply(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
+                : network.replyPath(segment.sourceHigh, segment.sourceLow, segment.sourcePort,
                         segment.destinationHigh, segment.destinationLow, segment.destinationPort, segment.soMark,
                         segment.peerMac);
     }
@@ -197,7 +197,7 @@ final class SegmentSender {
      */
     void sendResolved(byte[] bytes, long mac) {
         if (!hasRoomForSegment()) {
-            stack.counters().droppedUnresolved++;
+            stack.statistics().droppedUnresolved++;
             return;
         }
         FrameBuf frame = deviceQueue.frameQueue().slots().acquire();
@@ -205,7 +205,7 @@ final class SegmentSender {
         long ethernet = frame.memoryAddress();
         EthernetHeader.write(ethernet, mac, EthernetHeader.source(ethernet), EthernetHeader.etherType(ethernet));
         if (deviceQueue.frameQueue().offer(frame) != FrameQueue.ACCEPTED) {
-            stack.counters().droppedUnresolved++;
+            stack.statistics().droppedUnresolved++;
             frame.release();
         } else {
             deviceQueue.frameQueue().post();

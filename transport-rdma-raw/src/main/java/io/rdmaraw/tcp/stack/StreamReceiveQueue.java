@@ -15,12 +15,12 @@ public final class StreamReceiveQueue {
     private static final int MAX_COPIED_BYTES = 1024;
     /** Number of unread pieces from which on further small pieces are copied into shared memory. */
     private static final int MAX_SEPARATE_PIECES = 32;
-    private static final int SHARED_BYTES = 4096;
+    private static final int COALESCING_BUFFER_BYTES = 4096;
 
     /** Created on first use. */
     private ArrayDeque<ByteBuf> pieces;
     /** Buffer for small pieces. More are added to it as long as it is the last piece. */
-    private ByteBuf sharedBuffer;
+    private ByteBuf coalescingBuffer;
 
     public boolean isEmpty() {
         return pieces == null || pieces.isEmpty();
@@ -35,22 +35,22 @@ public final class StreamReceiveQueue {
             pieces.add(piece);
             return false;
         }
-        return addToShared(piece);
+        return coalesce(piece);
     }
 
     /**
      * Copies a piece into shared memory. A peer may send many tiny segments to a slow reader, and each one would occupy
      * a whole buffer. The receive window counts only payload bytes, so it would not limit this memory.
      */
-    private boolean addToShared(ByteBuf piece) {
-        boolean fits = sharedBuffer != null && sharedBuffer == pieces.peekLast()
-                && sharedBuffer.writableBytes() >= piece.readableBytes();
+    private boolean coalesce(ByteBuf piece) {
+        boolean fits = coalescingBuffer != null && coalescingBuffer == pieces.peekLast()
+                && coalescingBuffer.writableBytes() >= piece.readableBytes();
         try {
             if (!fits) {
-                sharedBuffer = ByteBufAllocator.DEFAULT.directBuffer(SHARED_BYTES, SHARED_BYTES);
-                pieces.add(sharedBuffer);
+                coalescingBuffer = ByteBufAllocator.DEFAULT.directBuffer(COALESCING_BUFFER_BYTES, COALESCING_BUFFER_BYTES);
+                pieces.add(coalescingBuffer);
             }
-            sharedBuffer.writeBytes(piece);
+            coalescingBuffer.writeBytes(piece);
             return fits;
         } finally {
             piece.release();

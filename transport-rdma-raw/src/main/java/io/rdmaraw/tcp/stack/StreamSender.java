@@ -35,10 +35,10 @@ final class StreamSender {
             if (room <= 0 && mayMakeRoom) {
                 // At most once for each flush: a peer that acknowledges fast must not keep the loop here.
                 mayMakeRoom = false;
-                room = transport.freeSendRoom();
+                room = transport.makeSendRoom();
             }
             if (room <= 0) {
-                transport.awaitSendRoom();
+                transport.notifyWhenSendRoom();
                 return;
             }
             Object msg = in.current();

@@ -100,10 +100,10 @@ public interface StreamTransport {
      * Applies a changed channel option. May be called on any thread.
      *
      * @param change applies the option to the connection
-     * @param late   used instead if the connection has moved in the meantime; a later change may then have been applied
+     * @param ifMoved   used instead if the connection has moved in the meantime; a later change may then have been applied
      *     already
      */
-    void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late);
+    void applyChange(Consumer<TcpConnection> change, Consumer<TcpConnection> ifMoved);
 
     /** Completes the promise with the state of the connection. May be called on any thread. */
     void info(Promise<RdmaRawTcpInfo> promise);

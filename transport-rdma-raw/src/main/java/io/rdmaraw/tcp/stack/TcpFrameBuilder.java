@@ -31,7 +31,7 @@ final class TcpFrameBuilder {
     private final boolean checksumOffload;
     private final boolean onDemandPaging;
     private final int slotBytes;
-    private final int maxSegmentedBytes;
+    private final int maxTsoBytes;
     private final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
     private final int[] indices = new int[Segment.MAX_SLICES];
     private final int[] lengthsBytes = new int[Segment.MAX_SLICES];
@@ -50,13 +50,13 @@ final class TcpFrameBuilder {
         // Payload that cannot be sent in place is copied into slots, and each slot is one part.
         int maxCopiedBytes = onDemandPaging ? Integer.MAX_VALUE
                 : Math.min(queue.maxParts(), Segment.MAX_SLICES) * slotBytes;
-        maxSegmentedBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
-                Math.min(queue.maxSegmentedBytes(), maxCopiedBytes)) : 0;
+        maxTsoBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
+                Math.min(queue.maxTsoBytes(), maxCopiedBytes)) : 0;
     }
 
     /** Returns the maximum payload length of a frame that the device segments; 0 if it does not segment. */
-    int maxSegmentedBytes() {
-        return maxSegmentedBytes;
+    int maxTsoBytes() {
+        return maxTsoBytes;
     }
 
     /**
@@ -65,10 +65,10 @@ final class TcpFrameBuilder {
      */
     int segmentedRoomBytes() {
         if (onDemandPaging) {
-            return maxSegmentedBytes;
+            return maxTsoBytes;
         }
         int slots = Math.min(queue.slots().available() - 1, Segment.MAX_SLICES);
-        return Math.min(maxSegmentedBytes, slots * slotBytes);
+        return Math.min(maxTsoBytes, slots * slotBytes);
     }
 
     /** Returns the number of segments copied because their payload was unregistered or had too many parts. */
@@ -84,11 +84,11 @@ final class TcpFrameBuilder {
     /**
      * Writes a segment to the queue and consumes its payload. Call it only if {@link #hasRoom()}.
      *
-     * @param targetMac destination MAC address
+     * @param destinationMac destination MAC address
      * @throws IllegalReferenceCountException if a buffer of the payload has been released; nothing is written then
      */
-    void write(Segment segment, long sourceMac, long targetMac) {
-        FrameBuf frame = acquireFrame(segment, sourceMac, targetMac);
+    void write(Segment segment, long sourceMac, long destinationMac) {
+        FrameBuf frame = acquireFrame(segment, sourceMac, destinationMac);
         try {
             offer(segment, frame);
         } catch (IllegalReferenceCountException e) {
@@ -99,7 +99,7 @@ final class TcpFrameBuilder {
 
     private void offer(Segment segment, FrameBuf frame) {
         if (segment.segmentSizeBytes() > 0) {
-            offerSegmented(segment, frame);
+            offerTso(segment, frame);
         } else if (segment.payloadLength() >= MIN_IN_PLACE_BYTES) {
             offerLong(segment, frame);
         } else {
@@ -125,11 +125,11 @@ final class TcpFrameBuilder {
         }
     }
 
-    private FrameBuf acquireFrame(Segment segment, long sourceMac, long targetMac) {
+    private FrameBuf acquireFrame(Segment segment, long sourceMac, long destinationMac) {
         FrameBuf frame = queue.slots().acquire();
-        EthernetHeader.write(frame.memoryAddress(), targetMac, sourceMac,
+        EthernetHeader.write(frame.memoryAddress(), destinationMac, sourceMac,
                 TcpHeaderCodec.isIpv4(segment) ? EtherType.IPV4 : EtherType.IPV6);
-        frame.writerIndex(EthernetHeader.LENGTH_BYTES + TcpHeaderCodec.lengthBytes(segment));
+        frame.writerIndex(EthernetHeader.LENGTH_BYTES + TcpHeaderCodec.headersLengthBytes(segment));
         return frame;
     }
 
@@ -137,16 +137,16 @@ final class TcpFrameBuilder {
      * Writes a frame that the device segments. For each segment the device sets lengths and checksums and increments
      * the IPv4 identification and the sequence number.
      */
-    private void offerSegmented(Segment segment, FrameBuf frame) {
+    private void offerTso(Segment segment, FrameBuf frame) {
         TcpHeaderCodec.write(segment, ipAddress(frame), 0);
         int segmentBytes = segment.segmentSizeBytes();
         if (canSendInPlace(segment)) {
             int count = retainSlices(segment);
-            queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
+            queue.offerTso(frame, buffers, indices, lengthsBytes, count, segmentBytes);
             segment.detachPayload();
         } else {
             int count = copyPayload(segment, frame);
-            queue.offerSegmented(frame, buffers, indices, lengthsBytes, count, segmentBytes);
+            queue.offerTso(frame, buffers, indices, lengthsBytes, count, segmentBytes);
             segment.releasePayload();
         }
     }

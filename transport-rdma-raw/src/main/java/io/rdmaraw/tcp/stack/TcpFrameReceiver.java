@@ -50,7 +50,7 @@ class TcpFrameReceiver implements FrameReceiver {
     }
 
     @Override
-    public void sendQueueHasRoom() {
-        stack.sendQueueHasRoom();
+    public void onSendRoom() {
+        stack.onSendRoom();
     }
 }

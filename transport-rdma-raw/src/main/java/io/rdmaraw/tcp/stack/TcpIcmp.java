@@ -37,7 +37,7 @@ final class TcpIcmp {
         }
         if (queued.incrementAndGet() > MAX_QUEUED) {
             queued.decrementAndGet();
-            stack.counters().countDroppedIcmp();
+            stack.statistics().countDroppedIcmp();
             return;
         }
         stack.executeOrElse(() -> {

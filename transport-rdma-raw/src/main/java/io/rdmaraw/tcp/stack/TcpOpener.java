@@ -44,7 +44,7 @@ public final class TcpOpener {
         TcpTransport transport = openOnFreePort(localOrNull, target, remote.getPort(), soMark);
         transport.channel(channel);
         channel.applyOptions(transport.connection());
-        stack.counters().openConnections++;
+        stack.statistics().openConnections++;
         return transport;
     }
 

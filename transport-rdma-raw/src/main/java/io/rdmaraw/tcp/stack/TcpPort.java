@@ -51,7 +51,7 @@ abstract class TcpPort {
      *
      * @param durationNanos duration of TIME-WAIT in the TCP engine
      */
-    final synchronized void timeWaitBegins(long durationNanos) {
+    final synchronized void recordTimeWait(long durationNanos) {
         // Groups that share the port may have different durations.
         long endNanos = System.nanoTime() + durationNanos;
         timeWaitEndNanos = hadTimeWait && timeWaitEndNanos - endNanos > 0 ? timeWaitEndNanos : endNanos;

@@ -57,7 +57,7 @@ public final class TcpSnapshots {
     private static RdmaRawTcpSockets.Listener of(TcpListener listener) {
         IpAddress address = new IpAddress(listener.localHigh(), listener.localLow());
         return new RdmaRawTcpSockets.Listener(address.isAny() ? new InetSocketAddress(listener.localPort())
-                : new InetSocketAddress(address.toInetAddress(), listener.localPort()), listener.halfOpen(),
+                : new InetSocketAddress(address.toInetAddress(), listener.localPort()), listener.halfOpenCount(),
                 listener.backlog());
     }
 

@@ -55,7 +55,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     private final PortHandover handover;
     private final ConnectionLocation.Placement placement = new ConnectionLocation.Placement(this, this);
     private final CrossLoopQueueLimit forwardLimit = new CrossLoopQueueLimit();
-    private final TcpStackStatistics counters;
+    private final TcpStackStatistics statistics;
     private final TimeWaitPorts timeWaitPorts;
     private final ReadyTransports ready = new ReadyTransports();
     private final Transmission transmission;
@@ -75,31 +75,31 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         ParseCounters parseCounters = new ParseCounters();
         engine = new TcpEngine(options.engineConfigFactory().create(deviceQueue.limits().mtuBytes(),
                 deviceQueue.frameQueue().maxParts(),
-                frameBuilder.maxSegmentedBytes()), new ConnectionEvents(this), random, System.nanoTime());
-        counters = new TcpStackStatistics(engine.counters(), parseCounters, engine::timeWaitCount,
+                frameBuilder.maxTsoBytes()), new ConnectionEvents(this), random, System.nanoTime());
+        statistics = new TcpStackStatistics(engine.counters(), parseCounters, engine::timeWaitCount,
                 frameBuilder::copiedSegments, this::sockets);
         handover = options.handover();
         receiver = new SegmentReceiver(engine, deviceQueue.frameQueue().slots(), deviceQueue.limits().mtuBytes(),
-                counters, parseCounters, network, options.frameOrigin());
+                statistics, parseCounters, network, options.frameOrigin());
         sender = new SegmentSender(this, deviceQueue, network, engine, frameBuilder, (EventLoop) loop);
         transmission = new Transmission(this, sender, loop);
         deviceQueue.attach(this, network.flows());
         icmp = new TcpIcmp(this, engine, network);
-        crossLoopLookup = new CrossLoopLookup(this, engine, receiver, counters);
-        kernelSegments = new KernelSegments(this, counters);
+        crossLoopLookup = new CrossLoopLookup(this, engine, receiver, statistics);
+        kernelSegments = new KernelSegments(this, statistics);
         opener = new TcpOpener(this);
         timeWaitPorts = new TimeWaitPorts(eventLoop(), () -> engine.counters().timeWaitOverflows++);
         network.stackStarted(this);
         DeviceStacks.add(this);
-        EndOfProcess.stackOpened(this);
+        TcpShutdownHook.stackOpened(this);
     }
 
     public TcpEngine engine() {
         return engine;
     }
 
-    public TcpStackStatistics counters() {
-        return counters;
+    public TcpStackStatistics statistics() {
+        return statistics;
     }
 
     SegmentReceiver receiver() {
@@ -132,7 +132,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     @Override
     public TcpStackStatistics statistics() {
-        return counters;
+        return statistics;
     }
 
     public TcpNetwork network() {
@@ -145,8 +145,8 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Creates the work queue that is needed to share ports with other loops (RSS), if the device supports that. */
-    public void prepareToShare() {
-        if (network.isSteered() && deviceQueue.device().rssFlows().isSupported()) {
+    public void prepareForRss() {
+        if (network.hasRulesPerBinding() && deviceQueue.device().rssFlows().isSupported()) {
             deviceQueue.frameQueue().workQueue();
         }
     }
@@ -159,7 +159,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     /** Receives an ICMP error about a segment that some stack of this host has sent. May be called on any thread. */
     @Override
-    public void icmpError(IcmpError error) {
+    public void onIcmpError(IcmpError error) {
         icmp.receive(error);
     }
 
@@ -170,7 +170,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Dispatches a frame that another process has received and forwarded. May be called on any thread. */
-    public void segmentByProcess(ByteBuf frame) {
+    public void receiveFromOtherProcess(ByteBuf frame) {
         kernelSegments.dispatchVerified(frame);
     }
 
@@ -195,7 +195,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     @Override
     public void countBadKernelSegments(int count) {
-        counters.badKernelSegments.add(count);
+        statistics.badKernelSegments.add(count);
     }
 
     /** Returns whether the caller is on the stack's loop. May be called on any thread. */
@@ -214,7 +214,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /** Runs a task on the stack's loop, at once if the caller is on it. May be called on any thread. */
-    void onLoop(Runnable task) {
+    void runOnLoop(Runnable task) {
         if (isOnLoop()) {
             task.run();
         } else {
@@ -240,11 +240,11 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /**
-     * Runs a task on the stack's loop. If the loop has ended, {@code ended} runs on the calling thread instead. May be
+     * Runs a task on the stack's loop. If the loop has ended, {@code onLoopEnded} runs on the calling thread instead. May be
      * called on any thread.
      */
-    void executeOrElse(Runnable task, Runnable ended) {
-        LoopTasks.executeOrElse(loop, task, ended);
+    void executeOrElse(Runnable task, Runnable onLoopEnded) {
+        LoopTasks.executeOrElse(loop, task, onLoopEnded);
     }
 
     /**
@@ -259,10 +259,10 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         releaseTasks.remove(task);
     }
 
-    private CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
+    private CompletableFuture<RdmaRawTcpSockets> sockets(int maxConnections) {
         CompletableFuture<RdmaRawTcpSockets> result = new CompletableFuture<>();
         executeOrElse(
-                () -> result.complete(TcpSnapshots.sockets(engine.socketDump(RdmaRawTcpSockets.MAX_EXAMINED, most))),
+                () -> result.complete(TcpSnapshots.sockets(engine.socketDump(RdmaRawTcpSockets.MAX_EXAMINED, maxConnections))),
                 () -> result.completeExceptionally(new IllegalStateException("the loop has ended")));
         return result;
     }
@@ -278,7 +278,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     void releaseConnection(TcpTransport transport) {
         engine.release(transport.connection());
         receiver.forwardingTable().add(transport);
-        counters.movedConnections++;
+        statistics.movedConnections++;
     }
 
     /** Adopts a connection that has moved here from another loop. */
@@ -295,7 +295,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * Schedules a notification of the channel, which has arrived with the transport. It learns the state of the
      * connection even if no more frames are received.
      */
-    void arrived(TcpTransport transport) {
+    void onTransportArrived(TcpTransport transport) {
         ready.add(transport);
         if (closed) {
             execute(ready::deliver);
@@ -306,14 +306,14 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * Ends the use of this stack's flow rules by a connection, wherever the connection was. Its segments during
      * TIME-WAIT are handled here.
      */
-    void transportEnded(TcpTransport transport) {
+    void onTransportEnded(TcpTransport transport) {
         receiver.forwardingTable().remove(transport);
         if (transport.connection().state() == TcpState.TIME_WAIT) {
             if (transport.stack() != this) {
                 engine.adoptTimeWait(transport.connection(), System.nanoTime());
             }
             if (network.isKernelServed()) {
-                transport.port().timeWaitBegins(engine.timeWaitNanos());
+                transport.port().recordTimeWait(engine.timeWaitNanos());
             }
         }
         transport.port().release(timeWaitPorts);
@@ -349,11 +349,11 @@ public final class TcpStack implements FrameReceiver, PortOwner {
             frame.release();
             return;
         }
-        crossLoopLookup.forceLookup(true);
+        crossLoopLookup.setLookupForced(true);
         try {
             receive(frame, checksumVerified);
         } finally {
-            crossLoopLookup.forceLookup(false);
+            crossLoopLookup.setLookupForced(false);
             endBurst();
         }
     }
@@ -388,7 +388,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     /** Drops a reassembled datagram. TCP segments reassembled from fragments arrive as complete frames instead. */
     @Override
     public void receiveReassembled(ByteBuf packet, IpAddress source, IpAddress destination) {
-        counters.otherFrames++;
+        statistics.nonTcpFrames++;
         packet.release();
     }
 
@@ -544,14 +544,14 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     /** Sends a frame that waited for the MAC address of its next hop. */
     void sendResolved(byte[] frame, long mac) {
         if (closed) {
-            counters.droppedUnresolved++;
+            statistics.droppedUnresolved++;
         } else {
             sender.sendResolved(frame, mac);
         }
     }
 
     @Override
-    public void sendQueueHasRoom() {
+    public void onSendRoom() {
         transmission.onSendRoom();
     }
 
@@ -559,7 +559,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
 
     /** Ends all connections, because nothing can be sent any more. */
     @Override
-    public void deviceRemoved() {
+    public void onDeviceRemoved() {
         shutdown(CloseReason.DEVICE_REMOVED);
     }
 
@@ -589,7 +589,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
             return;
         }
         endReason = reason;
-        EndOfProcess.stackClosed(this);
+        TcpShutdownHook.stackClosed(this);
         DeviceStacks.remove(this);
         network.stackStopped(this);
         engine.shutdown(reason);
@@ -601,6 +601,6 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         closed = true;
         deviceQueue.detach(this);
         timeWaitPorts.close();
-        releaseTasks.begin();
+        releaseTasks.runAll();
     }
 }

@@ -43,8 +43,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .traffic("handed-over.segments", s -> s.handedOverSegments,
                     "segments without a connection, forwarded to the process that takes over the port")
             .traffic("retransmitted.segments", engine(c -> c.retransmittedSegments), "segments retransmitted")
-            .traffic("fast-opens", engine(c -> c.fastOpens), "connections accepted with data in their SYN")
-            .traffic("fast-opens.taken", engine(c -> c.fastOpensTaken),
+            .traffic("fast-opens.passive", engine(c -> c.passiveFastOpens), "connections accepted with data in their SYN")
+            .traffic("fast-opens.active", engine(c -> c.activeFastOpens),
                     "connections opened by this side with SYN data that the peer accepted")
             .traffic("syn-cookies.sent", engine(c -> c.synCookiesSent),
                     "SYNs answered with a cookie because the backlog was full")
@@ -57,7 +57,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "sent segments that peers received with a congestion mark (RFC 9768)")
             .traffic("time-wait.reuses", engine(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
             .traffic("time-wait.overflows", engine(c -> c.timeWaitOverflows),
-                    "connections that left TIME-WAIT early, beyond maxTimeWait or a quarter of the descriptors")
+                    "connections that left TIME-WAIT early, beyond maxTimeWaitConnections or a quarter of the descriptors")
             .drop("bad-checksum", s -> s.parseCounters.badTransportChecksums() + s.badKernelSegments.sum(),
                     "segments with a wrong checksum")
             .drop("malformed", s -> s.parseCounters.malformed(),
@@ -67,7 +67,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                             + " broadcast address, and others")
             .drop("foreign-vlan", s -> s.parseCounters.foreignVlans(),
             "frames with a VLAN tag, although the link has none")
-            .drop("not-tcp", s -> s.otherFrames, "valid frames that are not TCP segments")
+            .drop("not-tcp", s -> s.nonTcpFrames, "valid frames that are not TCP segments")
             .drop("no-connection", engine(c -> c.unmatchedSegments),
                     "segments without a connection or server; answered with a reset")
             .drop("foreign", s -> s.droppedForeign,
@@ -112,9 +112,9 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "buffers filled with copies because a channel's ALLOCATOR is not the transport's")
             .copy("unregistered-memory", s -> s.copiedSegments.getAsLong(),
                     "sent segments copied because their payload did not lie in registered memory")
-            .error("refused-by-backlog", s -> s.refusedByBacklog,
+            .error("accept-queue-full", s -> s.droppedAcceptQueueFull,
                     "SYNs and ACKs of handshakes dropped because the backlog of unaccepted connections was full")
-            .error("timeouts", engine(c -> c.timeouts), "connections that ended because the peer did not answer")
+            .error("connection-timeouts", engine(c -> c.timedOutConnections), "connections that ended because the peer did not answer")
             .error("orphan-timeouts", engine(c -> c.orphanTimeouts),
                     "closed connections reset because the peer accepted no more data, even if it answered probes")
             .error("orphan-overflows", engine(c -> c.orphanOverflows),
@@ -128,29 +128,29 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .error("soft-errors", s -> s.softErrors, "ICMP errors that did not end their connection")
             .error("resets.received", engine(c -> c.resetsIn), "resets that ended a connection")
             .error("resets.sent", engine(c -> c.resetsOut), "resets sent")
-            .error("blind-attacks", engine(c -> c.blindAttackSegments), "resets and SYNs rejected by RFC 5961")
+            .error("rejected-segments", engine(c -> c.rejectedSegments), "resets and SYNs rejected by RFC 5961")
             .error("path-mtu-reductions", engine(c -> c.pathMtuReductions),
                     "times that a router reported a packet as too big")
-            .error("path-mtu-deferred", engine(c -> c.pathMtuReductionsDelayed),
+            .error("path-mtu-deferred", engine(c -> c.pathMtuReductionsDeferred),
                     "reports of too big packets that contradict delivered ones; a timeout decides")
             .error("path-mtu-black-holes", engine(c -> c.pathMtuBlackHoles),
                     "times that large segments were apparently dropped on the path")
             .work("path-mtu-false-alarms", engine(c -> c.pathMtuFalseAlarms),
                     "suspected black holes through which a large segment was delivered")
-            .add(RdmaRawMetric.Kind.LEVEL, "unsteered-addresses", s -> s.unsteeredAddresses.sum(),
+            .add(RdmaRawMetric.Kind.GAUGE, "unsteered-addresses", s -> s.unsteeredAddresses.sum(),
                     "listening addresses without a flow rule because the device has no room")
-            .add(RdmaRawMetric.Kind.LEVEL, "connections", s -> s.openConnections, "open connections")
-            .add(RdmaRawMetric.Kind.LEVEL, "time-wait", s -> s.timeWait.getAsLong(), "connections in TIME-WAIT");
+            .add(RdmaRawMetric.Kind.GAUGE, "connections", s -> s.openConnections, "open connections")
+            .add(RdmaRawMetric.Kind.GAUGE, "time-wait", s -> s.timeWaitCount.getAsLong(), "connections in TIME-WAIT");
 
     private final TcpCounters engineCounters;
     private final ParseCounters parseCounters;
-    private final LongSupplier timeWait;
+    private final LongSupplier timeWaitCount;
     private final LongSupplier copiedSegments;
     private final IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets;
     /** Open connections, with or without a channel. */
     public long openConnections;
     /** Frames that matched a flow rule but are not TCP segments. */
-    public long otherFrames;
+    public long nonTcpFrames;
     /** ICMP errors that did not end a connection. */
     public long softErrors;
     /** Segments from this host's own address or a subnet's broadcast address, or SYNs to one. */
@@ -164,7 +164,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     /** Segments dropped because the next hop's MAC address was not resolved in time. */
     public long droppedUnresolved;
     /** SYNs and ACKs of handshakes dropped because the accept queue was full. */
-    public long refusedByBacklog;
+    public long droppedAcceptQueueFull;
     /** Connections of servers that the kernel carries. */
     public long kernelConnections;
     /** Connections that moved to another loop with their channels. */
@@ -200,12 +200,12 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     /** Buffers copied because the channel's allocator is not the transport's. */
     public long copiedForAllocator;
 
-    public TcpStackStatistics(TcpCounters engineCounters, ParseCounters parseCounters, LongSupplier timeWait,
+    public TcpStackStatistics(TcpCounters engineCounters, ParseCounters parseCounters, LongSupplier timeWaitCount,
                          LongSupplier copiedSegments,
                          IntFunction<CompletableFuture<RdmaRawTcpSockets>> sockets) {
         this.engineCounters = engineCounters;
         this.parseCounters = parseCounters;
-        this.timeWait = timeWait;
+        this.timeWaitCount = timeWaitCount;
         this.copiedSegments = copiedSegments;
         this.sockets = sockets;
     }
@@ -220,8 +220,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
     }
 
     @Override
-    public CompletableFuture<RdmaRawTcpSockets> sockets(int most) {
-        return sockets.apply(ObjectUtil.checkPositiveOrZero(most, "most"));
+    public CompletableFuture<RdmaRawTcpSockets> sockets(int maxConnections) {
+        return sockets.apply(ObjectUtil.checkPositiveOrZero(maxConnections, "maxConnections"));
     }
 
     @Override

@@ -124,7 +124,7 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void attach(ConnectionOwner attaching, TcpStack destination) {
-        location.onLoop(() -> {
+        location.runOnLoop(() -> {
             TcpStack current = stack();
             if (current == destination) {
                 attachHere(attaching);
@@ -132,7 +132,7 @@ public final class TcpTransport implements StreamTransport {
                 moveTo(destination, attaching);
             }
             // Otherwise the channel has moved on, and attaches on its present loop.
-        }, () -> destination.onLoop(() -> moveFromEndedLoop(attaching, destination)));
+        }, () -> destination.runOnLoop(() -> moveFromEndedLoop(attaching, destination)));
     }
 
     private void moveFromEndedLoop(ConnectionOwner attaching, TcpStack destination) {
@@ -153,7 +153,7 @@ public final class TcpTransport implements StreamTransport {
         if (!orphaned && attaching.tcpStack() == current) {
             channel = attaching;
             hasSendRoom = true;
-            current.arrived(this);
+            current.onTransportArrived(this);
         }
     }
 
@@ -196,8 +196,8 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Sets the server channel that will create a channel for this accepted connection. */
-    void acceptor(ConnectionAcceptor server) {
-        acceptor = server;
+    void acceptor(ConnectionAcceptor acceptor) {
+        this.acceptor = acceptor;
     }
 
     boolean markReady() {
@@ -236,7 +236,7 @@ public final class TcpTransport implements StreamTransport {
     /** Adds received data and takes its reference. */
     void add(ByteBuf piece) {
         if (received.add(piece)) {
-            connection.unreadPieceMerged();
+            connection.reportPieceMerged();
         }
     }
 
@@ -279,7 +279,7 @@ public final class TcpTransport implements StreamTransport {
     }
 
     /** Records that the channel has more data than the send buffer. It is notified when there is room. */
-    void awaitSendRoom() {
+    void notifyWhenSendRoom() {
         awaitingSendRoom = true;
         connection.setAwaitingSendRoom(true);
     }
@@ -288,7 +288,7 @@ public final class TcpTransport implements StreamTransport {
     void retryWrite() {
         if (!writeRetryScheduled) {
             writeRetryScheduled = true;
-            stack().eventLoop().schedule(() -> location.onLoop(this::resumeWrite), WRITE_RETRY_NANOS,
+            stack().eventLoop().schedule(() -> location.runOnLoop(this::resumeWrite), WRITE_RETRY_NANOS,
                     TimeUnit.NANOSECONDS);
         }
     }
@@ -348,7 +348,7 @@ public final class TcpTransport implements StreamTransport {
             stack().receiveNow();
         }
         // Evaluated before the write completes, because its listeners may add tasks.
-        boolean shared = channel != null && channel.sharesFlushes() && stack().transmission().mayDeferShared();
+        boolean shared = channel != null && channel.consolidatesFlushes() && stack().transmission().mayDeferShared();
         if (closeReason != null) {
             IOException cause = failure();
             throw cause != null ? cause : new SocketException("Broken pipe: the connection is closed");
@@ -365,7 +365,7 @@ public final class TcpTransport implements StreamTransport {
      * for the connection.
      */
     public void sendWithSyn(ChannelOutboundBuffer written, ByteBufAllocator allocator) throws IOException {
-        if (connection.fastOpen()) {
+        if (connection.enableFastOpen()) {
             StreamSender.fill(this, written, allocator);
         }
     }
@@ -381,7 +381,7 @@ public final class TcpTransport implements StreamTransport {
      *
      * @return the room in bytes; 0 if the connection has ended
      */
-    int freeSendRoom() {
+    int makeSendRoom() {
         stack().flushNow();
         stack().receiveNow();
         return closeReason == null ? sendRoom() : 0;
@@ -407,8 +407,8 @@ public final class TcpTransport implements StreamTransport {
     }
 
     @Override
-    public void settingChanged(Consumer<TcpConnection> change, Consumer<TcpConnection> late) {
-        location.runOnOwner(() -> applyIfOpen(change), () -> applyIfOpen(late));
+    public void applyChange(Consumer<TcpConnection> change, Consumer<TcpConnection> ifMoved) {
+        location.runOnOwner(() -> applyIfOpen(change), () -> applyIfOpen(ifMoved));
     }
 
     /** Applies a change while the connection is open. An ended connection stays with the engine of its former loop. */
@@ -420,7 +420,7 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void info(Promise<RdmaRawTcpInfo> promise) {
-        location.onLoop(() -> promise.setSuccess(TcpSnapshots.info(connection.info())),
+        location.runOnLoop(() -> promise.setSuccess(TcpSnapshots.info(connection.info())),
                 () -> promise.tryFailure(new ClosedChannelException()));
     }
 
@@ -432,7 +432,7 @@ public final class TcpTransport implements StreamTransport {
     /** Sends a FIN after the queued data. */
     @Override
     public void shutdownOutput() {
-        location.onLoop(() -> {
+        location.runOnLoop(() -> {
             connection.shutdownOutput();
             stack().flushFin();
         });
@@ -441,10 +441,10 @@ public final class TcpTransport implements StreamTransport {
     /** Notifies the server of an accepted connection, or the channel of its events. */
     void deliver() {
         unmarkReady();
-        ConnectionAcceptor server = acceptor;
-        if (server != null) {
+        ConnectionAcceptor accepting = acceptor;
+        if (accepting != null) {
             acceptor = null;
-            server.accepted(this);
+            accepting.accepted(this);
         }
         if (channel != null) {
             channel.transportChanged();
@@ -455,7 +455,7 @@ public final class TcpTransport implements StreamTransport {
 
     @Override
     public void closeByChannel(boolean reset) {
-        location.onLoop(() -> close(reset), received::drop);
+        location.runOnLoop(() -> close(reset), received::drop);
     }
 
     @Override

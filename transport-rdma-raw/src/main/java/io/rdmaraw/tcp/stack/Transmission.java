@@ -24,8 +24,8 @@ import io.rdmaraw.loop.LoopTasks;
  *
  * <p>A flush during the reads of a turn waits for the end of the turn, so that all channels share doorbells. A flush by
  * a task transmits before it returns, because the task may block afterwards. If the channel shares flushes
- * ({@code RdmaRawChannelOption.SHARED_FLUSHES}), the flush waits for the tasks behind it, at most
- * {@value #MAX_SHARED_FLUSHES} flushes.
+ * ({@code RdmaRawChannelOption.FLUSH_CONSOLIDATION}), the flush waits for the tasks behind it, at most
+ * {@value #MAX_CONSOLIDATED_FLUSHES} flushes.
  *
  * <p>In BLOCKED a flush retries the transmission, too. The state remains BLOCKED until {@link #onSendRoom}, even if the
  * retry sends everything. PENDING and SCHEDULED do not record whether there is unsent data; the engine's deadline does.
@@ -33,7 +33,7 @@ import io.rdmaraw.loop.LoopTasks;
  */
 final class Transmission implements Runnable {
     /** Maximum number of flushes that share a doorbell. It bounds the delay of the first. */
-    private static final int MAX_SHARED_FLUSHES = 32;
+    private static final int MAX_CONSOLIDATED_FLUSHES = 32;
     private static final int MAX_DELAYED_FINS = 16;
 
     private enum State { IDLE, PENDING, SCHEDULED, TRANSMITTING, BLOCKED, ENDED }
@@ -44,9 +44,9 @@ final class Transmission implements Runnable {
     private State state = State.IDLE;
     /** Set while the reads of a channel are delivered; flushes are deferred then. */
     private boolean reading;
-    private int sharedFlushes;
-    /** Value of {@link #sharedFlushes} when this task was last enqueued. */
-    private int sharedFlushesAtEnqueue;
+    private int consolidatedFlushes;
+    /** Value of {@link #consolidatedFlushes} when this task was last enqueued. */
+    private int consolidatedFlushesAtEnqueue;
     /** Whether this task is in the loop's task queue. */
     private boolean enqueued;
     /** Number of connections that ended their output while others wait to be read. */
@@ -110,7 +110,7 @@ final class Transmission implements Runnable {
 
     private boolean deferShared() {
         if (state != State.IDLE && state != State.PENDING && state != State.SCHEDULED
-                || ++sharedFlushes >= MAX_SHARED_FLUSHES) {
+                || ++consolidatedFlushes >= MAX_CONSOLIDATED_FLUSHES) {
             return false;
         }
         state = State.SCHEDULED;
@@ -125,7 +125,7 @@ final class Transmission implements Runnable {
      */
     private void enqueueBehindTasks() {
         enqueued = true;
-        sharedFlushesAtEnqueue = sharedFlushes;
+        consolidatedFlushesAtEnqueue = consolidatedFlushes;
         LoopTasks.executeOrElse(loop, this, this);
     }
 
@@ -136,7 +136,7 @@ final class Transmission implements Runnable {
         if (state != State.SCHEDULED) {
             return;
         }
-        if (sharedFlushes > sharedFlushesAtEnqueue && hasOtherTasks()) {
+        if (consolidatedFlushes > consolidatedFlushesAtEnqueue && hasOtherTasks()) {
             enqueueBehindTasks();
         } else {
             transmit(System.nanoTime());
@@ -162,7 +162,7 @@ final class Transmission implements Runnable {
     /** Sends all segments of the engine, as far as there is room. */
     void transmit(long now) {
         delayedFins = 0;
-        sharedFlushes = 0;
+        consolidatedFlushes = 0;
         send(now, false);
     }
 
@@ -179,7 +179,7 @@ final class Transmission implements Runnable {
             state = !room ? State.BLOCKED : deliveredOnly || before == State.BLOCKED ? before : State.IDLE;
         }
         if (!room && before != State.BLOCKED) {
-            stack.deviceQueue().awaitRoom(stack);
+            stack.deviceQueue().notifyWhenRoom(stack);
         }
     }
 

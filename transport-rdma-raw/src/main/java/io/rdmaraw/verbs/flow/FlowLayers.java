@@ -18,8 +18,8 @@ record FlowLayers(EthernetMatch ethernet, Ipv4Match ipv4, Ipv6Match ipv6, PortMa
         return (ethernet == null ? 0 : 1) + (ipv4 == null ? 0 : 1) + (ipv6 == null ? 0 : 1) + (ports == null ? 0 : 1);
     }
 
-    int encodedLength() {
-        return (ethernet == null ? 0 : FlowEthLayout.SIZE_BYTES) + (ipv4 == null ? 0 : ipv4.encodedLength())
+    int encodedBytes() {
+        return (ethernet == null ? 0 : FlowEthLayout.SIZE_BYTES) + (ipv4 == null ? 0 : ipv4.encodedBytes())
                 + (ipv6 == null ? 0 : FlowIpv6Layout.SIZE_BYTES) + (ports == null ? 0 : FlowTcpUdpLayout.SIZE_BYTES);
     }
 

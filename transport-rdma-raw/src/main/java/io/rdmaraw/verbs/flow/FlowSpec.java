@@ -30,7 +30,7 @@ public final class FlowSpec {
 
     private final FlowType type;
     private final int priority;
-    private final int port;
+    private final int devicePort;
     private final boolean dontTrap;
     /** Represents the absence of a MAC address. */
     public static final long NO_MAC = -1;
@@ -41,12 +41,12 @@ public final class FlowSpec {
     private final int tag;
     private final boolean drop;
     private final boolean hostTrafficAllowed;
-    private final boolean whole;
+    private final boolean acceptsGso;
 
     FlowSpec(FlowSpecBuilder builder, FlowLayers outer, FlowLayers inner) {
         type = builder.type;
         priority = builder.priority;
-        port = builder.port;
+        devicePort = builder.devicePort;
         dontTrap = builder.dontTrap;
         this.outer = outer;
         vni = builder.vni;
@@ -54,7 +54,7 @@ public final class FlowSpec {
         tag = builder.tag;
         drop = builder.drop;
         hostTrafficAllowed = builder.hostTrafficAllowed;
-        whole = builder.whole;
+        acceptsGso = builder.acceptsGso;
     }
 
     /** Returns a builder. Without further conditions, the rule matches every frame on port 1 with priority 0. */
@@ -67,7 +67,7 @@ public final class FlowSpec {
      * order of the words is free, except for those after {@code inner}.
      * <pre>
      * all | all-default | mc-default | sniffer
-     * port N   priority N   dont-trap   allow-host-traffic   whole
+     * port N   priority N   dont-trap   allow-host-traffic   accept-gso
      * dst-mac MAC[/MASK]   src-mac MAC[/MASK]   ether-type N[/MASK]   vlan ID   vlan-tag N/MASK
      * ip4   ip6   src ADDRESS[/PREFIX|/MASK]   dst ADDRESS[/PREFIX|/MASK]   proto N   tos N[/MASK]   ttl N[/MASK]
      * ip-flags N[/MASK]   flow-label N[/MASK]
@@ -94,15 +94,15 @@ public final class FlowSpec {
     }
 
     /** Returns the device port, from 1. */
-    public int port() {
-        return port;
+    public int devicePort() {
+        return devicePort;
     }
 
     /**
      * Returns the unicast destination MAC address that the rule matches exactly, or {@link #NO_MAC} if there is
      * none.
      */
-    public long unicastDestination() {
+    public long unicastDestinationMac() {
         EthernetMatch ethernet = outer.ethernet();
         return ethernet == null || ethernet.destinationMask() != EthernetMatch.MAC_MASK || ethernet.isMulticast()
                 ? NO_MAC : ethernet.destination();
@@ -174,8 +174,8 @@ public final class FlowSpec {
      * Returns whether the receiver accepts unsegmented GSO frames: TCP packets larger than the MTU, up to 64 KB, which
      * senders on the same host produce. Without this, or if the device cannot deliver them, they are segmented.
      */
-    public boolean isWhole() {
-        return whole;
+    public boolean acceptsGso() {
+        return acceptsGso;
     }
 
     /**
@@ -220,8 +220,8 @@ public final class FlowSpec {
     }
 
     /** Returns the number of bytes that {@link #writeTo} writes. */
-    public int encodedLength() {
-        return FlowAttrLayout.SIZE_BYTES + outer.encodedLength() + inner.encodedLength()
+    public int encodedBytes() {
+        return FlowAttrLayout.SIZE_BYTES + outer.encodedBytes() + inner.encodedBytes()
                 + (vni == NO_VNI ? 0 : FlowTunnelLayout.SIZE_BYTES) + (tag == NO_TAG ? 0 : FlowTagLayout.SIZE_BYTES)
                 + (drop ? FlowDropLayout.SIZE_BYTES : 0);
     }
@@ -229,14 +229,14 @@ public final class FlowSpec {
     /**
      * Writes {@code struct ibv_flow_attr} and its specs.
      *
-     * @param address zeroed native memory of {@link #encodedLength()} bytes
+     * @param address zeroed native memory of {@link #encodedBytes()} bytes
      */
     public void writeTo(long address) {
         NativeMemory.putInt(address + FlowAttrLayout.TYPE_OFFSET, type.ordinal());
-        NativeMemory.putShort(address + FlowAttrLayout.SIZE_OFFSET, (short) encodedLength());
+        NativeMemory.putShort(address + FlowAttrLayout.SIZE_OFFSET, (short) encodedBytes());
         NativeMemory.putShort(address + FlowAttrLayout.PRIORITY_OFFSET, (short) priority);
         NativeMemory.putByte(address + FlowAttrLayout.NUM_OF_SPECS_OFFSET, (byte) specCount());
-        NativeMemory.putByte(address + FlowAttrLayout.PORT_OFFSET, (byte) port);
+        NativeMemory.putByte(address + FlowAttrLayout.PORT_OFFSET, (byte) devicePort);
         NativeMemory.putInt(address + FlowAttrLayout.FLAGS_OFFSET, dontTrap ? FLAG_DONT_TRAP : 0);
         long next = outer.writeTo(address + FlowAttrLayout.SIZE_BYTES, 0);
         if (vni != NO_VNI) {
@@ -272,16 +272,16 @@ public final class FlowSpec {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof FlowSpec that && type == that.type && priority == that.priority && port == that.port
+        return other instanceof FlowSpec that && type == that.type && priority == that.priority && devicePort == that.devicePort
                 && dontTrap == that.dontTrap && vni == that.vni && tag == that.tag && drop == that.drop
-                && hostTrafficAllowed == that.hostTrafficAllowed && whole == that.whole
+                && hostTrafficAllowed == that.hostTrafficAllowed && acceptsGso == that.acceptsGso
                 && outer.equals(that.outer) && inner.equals(that.inner);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(type, priority, port, dontTrap, outer, vni, inner, tag, drop, hostTrafficAllowed,
-                whole);
+        return Objects.hash(type, priority, devicePort, dontTrap, outer, vni, inner, tag, drop, hostTrafficAllowed,
+                acceptsGso);
     }
 
     /** Returns the text form. {@link #parse} creates an equal rule from it. */

@@ -23,13 +23,13 @@ public final class FlowSpecBuilder {
 
     FlowType type = FlowType.NORMAL;
     int priority;
-    int port = 1;
+    int devicePort = 1;
     boolean dontTrap;
     int vni = FlowSpec.NO_VNI;
     int tag = FlowSpec.NO_TAG;
     boolean drop;
     boolean hostTrafficAllowed;
-    boolean whole;
+    boolean acceptsGso;
     private final FlowLayersBuilder outer;
     private final FlowLayersBuilder inner;
     private FlowLayersBuilder current;
@@ -43,13 +43,13 @@ public final class FlowSpecBuilder {
     FlowSpecBuilder(FlowSpec from) {
         type = from.type();
         priority = from.priority();
-        port = from.port();
+        devicePort = from.devicePort();
         dontTrap = from.isDontTrap();
         vni = from.vni();
         tag = from.tag();
         drop = from.isDrop();
         hostTrafficAllowed = from.isHostTrafficAllowed();
-        whole = from.isWhole();
+        acceptsGso = from.acceptsGso();
         outer = new FlowLayersBuilder(from.outer());
         inner = new FlowLayersBuilder(from.inner());
         current = outer;
@@ -63,13 +63,13 @@ public final class FlowSpecBuilder {
 
     /** Sets the priority, 0 to 65535. Lower values are evaluated first. mlx5 supports 0 to 15. */
     public FlowSpecBuilder priority(int value) {
-        priority = inRange(value, 0, MAX_SHORT, "the priority");
+        priority = requireInRange(value, 0, MAX_SHORT, "the priority");
         return this;
     }
 
     /** Sets the device port, 1 to 255. */
-    public FlowSpecBuilder port(int value) {
-        port = inRange(value, 1, MAX_BYTE, "the device's port");
+    public FlowSpecBuilder devicePort(int value) {
+        devicePort = requireInRange(value, 1, MAX_BYTE, "the device's port");
         return this;
     }
 
@@ -85,9 +85,9 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Accepts GSO frames of TCP unsegmented, up to 64 KB; see {@link FlowSpec#isWhole()}. */
-    public FlowSpecBuilder whole() {
-        whole = true;
+    /** Accepts GSO frames of TCP unsegmented, up to 64 KB; see {@link FlowSpec#acceptsGso()}. */
+    public FlowSpecBuilder acceptGso() {
+        acceptsGso = true;
         return this;
     }
 
@@ -140,19 +140,19 @@ public final class FlowSpecBuilder {
 
     /** Matches the masked EtherType; see {@link #etherType(int)}. */
     public FlowSpecBuilder etherType(int value, int mask) {
-        current.etherType = masked(value, mask, MAX_SHORT, "the EtherType");
+        current.etherType = requireWithinMask(value, mask, MAX_SHORT, "the EtherType");
         current.etherTypeMask = mask;
         return this;
     }
 
     /** Matches the VLAN ID, 0 to 4095. 0 matches priority-tagged frames. */
     public FlowSpecBuilder vlan(int id) {
-        return vlanTag(inRange(id, 0, EthernetMatch.VLAN_ID_MASK, "the VLAN id"), EthernetMatch.VLAN_ID_MASK);
+        return vlanTag(requireInRange(id, 0, EthernetMatch.VLAN_ID_MASK, "the VLAN id"), EthernetMatch.VLAN_ID_MASK);
     }
 
     /** Matches the masked VLAN tag (TCI): 3 bits priority, 1 bit DEI, 12 bits VLAN ID. */
     public FlowSpecBuilder vlanTag(int value, int mask) {
-        current.vlanTag = masked(value, mask, MAX_SHORT, "the VLAN tag");
+        current.vlanTag = requireWithinMask(value, mask, MAX_SHORT, "the VLAN tag");
         current.vlanTagMask = mask;
         return this;
     }
@@ -219,7 +219,7 @@ public final class FlowSpecBuilder {
      */
     public FlowSpecBuilder ipv4Flags(int value, int mask) {
         current.ipv4 = true;
-        current.ipv4Flags = masked(value, mask, MAX_IPV4_FLAGS, "the IPv4 flags");
+        current.ipv4Flags = requireWithinMask(value, mask, MAX_IPV4_FLAGS, "the IPv4 flags");
         current.ipv4FlagsMask = mask;
         return this;
     }
@@ -268,7 +268,7 @@ public final class FlowSpecBuilder {
     /** Matches the masked IPv6 flow label of 20 bits. */
     public FlowSpecBuilder flowLabel(int value, int mask) {
         current.ipv6 = true;
-        current.flowLabel = masked(value, mask, Ipv6Match.FLOW_LABEL_MASK, "the flow label");
+        current.flowLabel = requireWithinMask(value, mask, Ipv6Match.FLOW_LABEL_MASK, "the flow label");
         current.flowLabelMask = mask;
         return this;
     }
@@ -280,21 +280,21 @@ public final class FlowSpecBuilder {
 
     /** Matches the masked IPv4 protocol or IPv6 next header; see {@link #protocol(int)}. */
     public FlowSpecBuilder protocol(int value, int mask) {
-        current.protocol = masked(value, mask, MAX_BYTE, "the IP protocol");
+        current.protocol = requireWithinMask(value, mask, MAX_BYTE, "the IP protocol");
         current.protocolMask = mask;
         return this;
     }
 
     /** Matches the masked IPv4 TOS byte or IPv6 traffic class. Requires {@link #ipv4} or {@link #ipv6}. */
     public FlowSpecBuilder trafficClass(int value, int mask) {
-        current.trafficClass = masked(value, mask, MAX_BYTE, "the traffic class");
+        current.trafficClass = requireWithinMask(value, mask, MAX_BYTE, "the traffic class");
         current.trafficClassMask = mask;
         return this;
     }
 
     /** Matches the masked IPv4 TTL or IPv6 hop limit. Requires {@link #ipv4} or {@link #ipv6}. */
     public FlowSpecBuilder hopLimit(int value, int mask) {
-        current.hopLimit = masked(value, mask, MAX_BYTE, "the hop limit");
+        current.hopLimit = requireWithinMask(value, mask, MAX_BYTE, "the hop limit");
         current.hopLimitMask = mask;
         return this;
     }
@@ -318,7 +318,7 @@ public final class FlowSpecBuilder {
 
     /** Matches the masked destination port; see {@link #destinationPort(int)}. */
     public FlowSpecBuilder destinationPort(int value, int mask) {
-        current.destinationPort = masked(value, mask, MAX_SHORT, "the destination port");
+        current.destinationPort = requireWithinMask(value, mask, MAX_SHORT, "the destination port");
         current.destinationPortMask = mask;
         return this;
     }
@@ -330,14 +330,14 @@ public final class FlowSpecBuilder {
 
     /** Matches the masked source port; see {@link #sourcePort(int)}. */
     public FlowSpecBuilder sourcePort(int value, int mask) {
-        current.sourcePort = masked(value, mask, MAX_SHORT, "the source port");
+        current.sourcePort = requireWithinMask(value, mask, MAX_SHORT, "the source port");
         current.sourcePortMask = mask;
         return this;
     }
 
     /** Matches VXLAN packets with a network identifier, 0 to 2^24 - 1. */
     public FlowSpecBuilder vxlan(int networkIdentifier) {
-        vni = inRange(networkIdentifier, 0, MAX_VNI, "the VXLAN network identifier");
+        vni = requireInRange(networkIdentifier, 0, MAX_VNI, "the VXLAN network identifier");
         return this;
     }
 
@@ -352,7 +352,7 @@ public final class FlowSpecBuilder {
      * identify the rule of a frame.
      */
     public FlowSpecBuilder tag(int value) {
-        tag = inRange(value, 0, MAX_TAG, "the tag");
+        tag = requireInRange(value, 0, MAX_TAG, "the tag");
         return this;
     }
 
@@ -445,9 +445,9 @@ public final class FlowSpecBuilder {
         }
     }
 
-    private static int masked(int value, int mask, int max, String what) {
-        inRange(value, 0, max, what);
-        inRange(mask, 0, max, "the mask of " + what.substring("the ".length()));
+    private static int requireWithinMask(int value, int mask, int max, String what) {
+        requireInRange(value, 0, max, what);
+        requireInRange(mask, 0, max, "the mask of " + what.substring("the ".length()));
         if ((value & ~mask) != 0) {
             throw outsideMask(what, FlowNumbers.hex(value), FlowNumbers.hex(mask));
         }
@@ -458,7 +458,7 @@ public final class FlowSpecBuilder {
         return new IllegalArgumentException(what + " " + value + " has bits outside its mask " + mask);
     }
 
-    private static int inRange(int value, int min, int max, String what) {
+    private static int requireInRange(int value, int min, int max, String what) {
         if (value < min || value > max) {
             throw new IllegalArgumentException(what + " is " + min + " to " + max + ", not " + value);
         }

@@ -37,8 +37,8 @@ final class FlowSpecFormatter {
     }
 
     private void attributes(FlowSpec spec) {
-        if (spec.port() != 1) {
-            words.add("port " + spec.port());
+        if (spec.devicePort() != 1) {
+            words.add("port " + spec.devicePort());
         }
         if (spec.priority() != 0) {
             words.add("priority " + spec.priority());
@@ -49,7 +49,7 @@ final class FlowSpecFormatter {
         flag("dont-trap", spec.isDontTrap());
         flag("drop", spec.isDrop());
         flag("allow-host-traffic", spec.isHostTrafficAllowed());
-        flag("whole", spec.isWhole());
+        flag("accept-gso", spec.acceptsGso());
     }
 
     private void layers(FlowLayers layers) {

@@ -20,7 +20,7 @@ final class FlowSpecParser {
             "ip4", "ip6", "src", "dst", "proto", "tos", "ttl", "ip-flags", "flow-label", "udp", "tcp",
             "src-port", "dst-port");
     private static final String WORDS = "all, all-default, mc-default, sniffer, port, priority, dont-trap,"
-            + " allow-host-traffic, whole, " + String.join(", ", HEADER_WORDS) + ", vxlan, inner, tag, drop";
+            + " allow-host-traffic, accept-gso, " + String.join(", ", HEADER_WORDS) + ", vxlan, inner, tag, drop";
 
     private final String text;
     private final Iterator<String> tokens;
@@ -69,13 +69,13 @@ final class FlowSpecParser {
             case "all-default" -> type(FlowType.ALL_DEFAULT);
             case "mc-default" -> type(FlowType.MC_DEFAULT);
             case "sniffer" -> type(FlowType.SNIFFER);
-            case "port" -> builder.port(number(word));
+            case "port" -> builder.devicePort(number(word));
             case "priority" -> builder.priority(number(word));
             case "tag" -> builder.tag(number(word));
             case "dont-trap" -> builder.dontTrap();
             case "drop" -> builder.drop();
             case "allow-host-traffic" -> builder.allowHostTraffic();
-            case "whole" -> builder.whole();
+            case "accept-gso" -> builder.acceptGso();
             default -> {
                 return false;
             }

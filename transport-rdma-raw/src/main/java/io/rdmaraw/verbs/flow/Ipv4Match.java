@@ -14,7 +14,7 @@ record Ipv4Match(int source, int sourceMask, int destination, int destinationMas
         return (protocolMask | tosMask | ttlMask | flagsMask) != 0;
     }
 
-    int encodedLength() {
+    int encodedBytes() {
         return needsExtended() ? FlowIpv4Layout.SIZE_BYTES : FlowIpv4Layout.PLAIN_SIZE_BYTES;
     }
 
@@ -24,14 +24,14 @@ record Ipv4Match(int source, int sourceMask, int destination, int destinationMas
         long mask = spec + (extended ? FlowIpv4Layout.MASK_OFFSET : FlowIpv4Layout.PLAIN_MASK_OFFSET);
         NativeMemory.putInt(spec + FlowEthLayout.TYPE_OFFSET,
                 (extended ? FlowSpecType.IPV4_EXT : FlowSpecType.IPV4) | typeFlags);
-        NativeMemory.putShort(spec + FlowEthLayout.SIZE_OFFSET, (short) encodedLength());
+        NativeMemory.putShort(spec + FlowEthLayout.SIZE_OFFSET, (short) encodedBytes());
         writeAddresses(value, source, destination);
         writeAddresses(mask, sourceMask, destinationMask);
         if (extended) {
             writeExtension(value, protocol, tos, ttl, flags);
             writeExtension(mask, protocolMask, tosMask, ttlMask, flagsMask);
         }
-        return encodedLength();
+        return encodedBytes();
     }
 
     private static void writeAddresses(long filter, int src, int dst) {

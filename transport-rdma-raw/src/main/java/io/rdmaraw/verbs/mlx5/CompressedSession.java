@@ -20,19 +20,19 @@ final class CompressedSession {
     /** Offset of the stride index in a mini entry that contains no hash. */
     private static final int MINI_STRIDE_OFFSET = 2;
 
-    private final boolean strides;
+    private final boolean hasStrideIndices;
     private final long expanded;
-    private final long minis;
+    private final long miniEntries;
     private int firstWqeCounter;
     private int next;
 
     /**
-     * @param strides whether mini entries contain stride indices, as those of striding queues do
+     * @param hasStrideIndices whether mini entries contain stride indices, as those of striding queues do
      */
-    CompressedSession(long scratch, boolean strides) {
-        this.strides = strides;
+    CompressedSession(long scratch, boolean hasStrideIndices) {
+        this.hasStrideIndices = hasStrideIndices;
         expanded = scratch;
-        minis = scratch + Cqe.SIZE_BYTES;
+        miniEntries = scratch + Cqe.SIZE_BYTES;
     }
 
     /** Begins with a title. Returns the number of completions. */
@@ -59,14 +59,14 @@ final class CompressedSession {
      * used.
      */
     void readMiniEntries(long entry) {
-        NativeMemory.copy(entry, minis, Cqe.SIZE_BYTES);
+        NativeMemory.copy(entry, miniEntries, Cqe.SIZE_BYTES);
     }
 
     /** Expands the next completion and returns its address. */
     long expandNext() {
-        long mini = minis + (long) (next % MINIS_PER_ENTRY) * MINI_SIZE_BYTES;
+        long mini = miniEntries + (long) (next % MINIS_PER_ENTRY) * MINI_SIZE_BYTES;
         NativeMemory.putInt(expanded + Cqe.BYTE_CNT_OFFSET, NativeMemory.getInt(mini + MINI_BYTE_CNT_OFFSET));
-        int wqeCounter = strides ? NetworkOrder.getU16(mini + MINI_STRIDE_OFFSET)
+        int wqeCounter = hasStrideIndices ? NetworkOrder.getU16(mini + MINI_STRIDE_OFFSET)
                 : firstWqeCounter + next;
         NetworkOrder.putU16(expanded + Cqe.WQE_COUNTER_OFFSET, wqeCounter);
         next++;

@@ -23,23 +23,23 @@ final class Doorbell {
     /** {@code void softverbs_write_register(void *address, uint64_t value)}, including the barriers. */
     private static final String REGISTER_FUNCTION = "softverbs_write_register";
     /**
-     * {@code void softverbs_write_record(void *address, uint32_t value)}, including the barrier before the
+     * {@code void softverbs_write_doorbell_record(void *address, uint32_t value)}, including the barrier before the
      * store.
      */
-    private static final String RECORD_FUNCTION = "softverbs_write_record";
+    private static final String RECORD_FUNCTION = "softverbs_write_doorbell_record";
     /**
-     * {@code void softverbs_write_request(void *register, const void *request, uint32_t bytes)}, including the
+     * {@code void softverbs_write_blueflame(void *register, const void *request, uint32_t bytes)}, including the
      * barriers.
      */
-    private static final String REQUEST_FUNCTION = "softverbs_write_request";
+    private static final String REQUEST_FUNCTION = "softverbs_write_blueflame";
     private static final boolean IN_JAVA = Set.of("amd64", "x86_64").contains(System.getProperty("os.arch"))
             && !Boolean.getBoolean("io.rdmaraw.mlx5.doorbellInC");
     private static final MethodHandle WRITE_REGISTER = IN_JAVA ? null
-            : NativeCall.hottestHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
+            : NativeCall.criticalHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG));
     private static final MethodHandle WRITE_RECORD = IN_JAVA ? null
-            : NativeCall.hottestHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT));
+            : NativeCall.criticalHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT));
     private static final MethodHandle WRITE_REQUEST = IN_JAVA ? null
-            : NativeCall.hottestHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+            : NativeCall.criticalHandle(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
                     ValueLayout.JAVA_INT));
 
     private Doorbell() {
@@ -67,7 +67,7 @@ final class Doorbell {
     }
 
     /** Writes a 64-bit value in host byte order to a register after all earlier writes. */
-    static void write(long register, long value) {
+    static void writeRegister(long register, long value) {
         if (IN_JAVA) {
             NativeMemory.fullFence();
             NativeMemory.putLongRelease(register, value);
@@ -83,7 +83,7 @@ final class Doorbell {
 
     /**
      * Writes a whole request to a register (BlueFlame), so that the device need not read it from memory.
-     * Otherwise like {@link #write}, which writes only the first 64 bits.
+     * Otherwise like {@link #writeRegister}, which writes only the first 64 bits.
      *
      * @param lengthBytes a multiple of {@value Wqe#BLOCK_BYTES}
      */

@@ -24,7 +24,7 @@ public final class Mlx5CompletionQueue {
     private final long buffer;
     private final int mask;
     private final int roundShift;
-    private final int strideShift;
+    private final int entryShift;
     private final long doorbellRecord;
     private final long armRegister;
     private final CompressedSession session;
@@ -48,10 +48,10 @@ public final class Mlx5CompletionQueue {
      */
     public Mlx5CompletionQueue(CompletionRing ring, long scratch, boolean striding) {
         number = ring.number();
-        buffer = ring.buffer() + ring.strideBytes() - Cqe.SIZE_BYTES;
+        buffer = ring.buffer() + ring.entryBytes() - Cqe.SIZE_BYTES;
         mask = ring.entries() - 1;
         roundShift = Integer.numberOfTrailingZeros(ring.entries());
-        strideShift = Integer.numberOfTrailingZeros(ring.strideBytes());
+        entryShift = Integer.numberOfTrailingZeros(ring.entryBytes());
         doorbellRecord = ring.doorbellRecord();
         armRegister = ring.uarPage() + ARM_REGISTER_OFFSET;
         session = new CompressedSession(scratch, striding);
@@ -81,7 +81,7 @@ public final class Mlx5CompletionQueue {
     }
 
     private long entry(int index) {
-        return NativeMemory.base(buffer + ((long) (index & mask) << strideShift));
+        return NativeMemory.assumeUserSpace(buffer + ((long) (index & mask) << entryShift));
     }
 
     private long nextCompressed() {
@@ -97,7 +97,7 @@ public final class Mlx5CompletionQueue {
     }
 
     /** Returns the consumed entries to the device. Must be called after a burst with completions. */
-    public void release() {
+    public void releaseEntries() {
         Doorbell.writeRecord(doorbellRecord, consumer & INDEX_MASK);
     }
 
@@ -111,7 +111,7 @@ public final class Mlx5CompletionQueue {
         while (next() != 0) {
             discarded++;
         }
-        release();
+        releaseEntries();
         return discarded;
     }
 
@@ -124,6 +124,6 @@ public final class Mlx5CompletionQueue {
         int request = (eventsTaken & SEQUENCE_MASK) << SEQUENCE_SHIFT | consumer & INDEX_MASK;
         Doorbell.writeRecord(doorbellRecord, consumer & INDEX_MASK);
         Doorbell.writeRecord(doorbellRecord + ARM_OFFSET, request);
-        Doorbell.write(armRegister, NetworkOrder.swap64((long) request << 32 | number & 0xffffffffL));
+        Doorbell.writeRegister(armRegister, NetworkOrder.swap64((long) request << 32 | number & 0xffffffffL));
     }
 }

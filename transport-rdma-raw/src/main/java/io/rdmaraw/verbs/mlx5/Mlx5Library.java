@@ -16,7 +16,7 @@ public final class Mlx5Library implements DriverLibrary {
     }
 
     @Override
-    public long createSelfLoopingQueuePair(VerbsContext context, long attributes) {
-        return Mlx5dv.createSelfLooping(context, attributes);
+    public long createSelfLoopbackQueuePair(VerbsContext context, long attributes) {
+        return Mlx5dv.createSelfLoopback(context, attributes);
     }
 }

@@ -7,7 +7,7 @@ import io.rdmaraw.ffi.NetworkOrder;
  * Writes the receive ring of a raw-packet queue pair or of a work queue. Every request has one buffer, and all
  * buffers have the same length and lkey, so posting a buffer writes only its address.
  *
- * <p>libmlx5 resets the doorbell record when the queue becomes ready to receive. {@link #ring} may only be
+ * <p>libmlx5 resets the doorbell record when the queue becomes ready to receive. {@link #ringDoorbell} may only be
  * called after that.
  */
 public final class Mlx5ReceiveQueue {
@@ -82,7 +82,7 @@ public final class Mlx5ReceiveQueue {
     }
 
     /** Posts the added buffers to the device. */
-    public void ring() {
+    public void ringDoorbell() {
         Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
     }
 }

@@ -7,7 +7,7 @@ import io.rdmaraw.verbs.abi.Sge;
 /**
  * Writes the send ring of a raw-packet queue pair.
  *
- * <p>Requests are added one after the other and are posted by {@link #ring}. A request occupies one block of
+ * <p>Requests are added one after the other and are posted by {@link #ringDoorbell}. A request occupies one block of
  * the ring if its frame has one element, and more blocks otherwise. Completions refer to the first block of a
  * request. The ring does not check whether it is full: the caller must limit the number of frames in flight.
  *
@@ -40,33 +40,33 @@ public final class Mlx5SendQueue {
     private final boolean multiPacket;
     /** Length of the control and Ethernet segments of a frame that is not segmented. */
     private final int headerBytes;
-    private final int maxCarriedBlocks;
+    private final int maxInlineBlocks;
     private long register;
     /** Number of blocks written. The device counts the low 16 bits. */
     private int producer;
     private int rungProducer;
     private long lastRequest;
     /** Number of frames in the last request if further frames may join it, otherwise 0. */
-    private int joinedFrames;
-    private int joinedBlock;
-    private int joinedIndex;
-    private long joinedChecksums;
+    private int multiPacketFrames;
+    private int multiPacketBlock;
+    private int multiPacketIndex;
+    private long multiPacketChecksums;
     private long nextSegment;
 
     /**
      * Creates a writer for a new or reset queue pair.
      *
      * @param multiPacket      whether the device supports multi-packet requests
-     * @param maxCarriedBlocks maximum length of a request that contains its frame
+     * @param maxInlineBlocks maximum length of a request that contains its frame
      */
-    public Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxCarriedBlocks) {
-        this(rings, multiPacket, maxCarriedBlocks, 0);
+    public Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxInlineBlocks) {
+        this(rings, multiPacket, maxInlineBlocks, 0);
     }
 
-    Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxCarriedBlocks, int producer) {
+    Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxInlineBlocks, int producer) {
         this.multiPacket = multiPacket;
         headerBytes = Wqe.CTRL_SIZE_BYTES + (multiPacket ? Wqe.UNIT_BYTES : Wqe.ETH_SIZE_BYTES);
-        this.maxCarriedBlocks = Math.min(maxCarriedBlocks, rings.blueFlameBytes() / Wqe.BLOCK_BYTES);
+        this.maxInlineBlocks = Math.min(maxInlineBlocks, rings.blueFlameBytes() / Wqe.BLOCK_BYTES);
         this.producer = producer;
         rungProducer = producer;
         buffer = rings.sendBuffer();
@@ -96,7 +96,7 @@ public final class Mlx5SendQueue {
     }
 
     /** Returns the maximum number of blocks of a frame that the device segments. */
-    public static int blocksOfSegmented(int headerBytes, int elements) {
+    public static int blocksOfTso(int headerBytes, int elements) {
         return (headerUnits(headerBytes) + elements + Wqe.UNITS_PER_BLOCK - 1) / Wqe.UNITS_PER_BLOCK;
     }
 
@@ -112,7 +112,7 @@ public final class Mlx5SendQueue {
     }
 
     /** Returns the number of blocks added since the queue pair was created or reset. */
-    public int produced() {
+    public int producedBlocks() {
         return producer;
     }
 
@@ -148,7 +148,7 @@ public final class Mlx5SendQueue {
     public void reset() {
         producer = 0;
         rungProducer = 0;
-        joinedFrames = 0;
+        multiPacketFrames = 0;
     }
 
     /**
@@ -159,11 +159,11 @@ public final class Mlx5SendQueue {
      */
     public int put(long frame, int lengthBytes, int lkey) {
         if (multiPacket) {
-            return join(frame, lengthBytes, lkey, 0);
+            return addToMultiPacket(frame, lengthBytes, lkey, 0);
         }
-        long address = NativeMemory.base(frame);
+        long address = NativeMemory.assumeUserSpace(frame);
         int block = producer & blockMask;
-        long wqe = NativeMemory.base(buffer + ((long) block << BLOCK_SHIFT));
+        long wqe = NativeMemory.assumeUserSpace(buffer + ((long) block << BLOCK_SHIFT));
         putControl(wqe, Wqe.OPCODE_SEND, ONE_ELEMENT_UNITS);
         NativeMemory.putLong(wqe + 16, 0);
         // The first bytes of the frame are inlined before the data segment. The first two of them share a word
@@ -182,47 +182,47 @@ public final class Mlx5SendQueue {
      * Adds a frame to the last request, or begins a new one. A request is completed when no more frames can
      * join. Hot path.
      */
-    private int join(long address, int lengthBytes, int lkey, long checksums) {
-        int frames = joinedFrames;
-        if (frames == 0 || frames == MAX_FRAMES_OF_REQUEST || checksums != joinedChecksums) {
-            finishJoined();
-            begin(checksums);
+    private int addToMultiPacket(long address, int lengthBytes, int lkey, long checksums) {
+        int frames = multiPacketFrames;
+        if (frames == 0 || frames == MAX_FRAMES_OF_REQUEST || checksums != multiPacketChecksums) {
+            finishMultiPacket();
+            beginMultiPacket(checksums);
             frames = 0;
         }
-        long segment = NativeMemory.base(nextSegment);
+        long segment = NativeMemory.assumeUserSpace(nextSegment);
         putData(segment, address, lengthBytes, lkey);
         long next = segment + Wqe.DATA_SIZE_BYTES;
         nextSegment = next == buffer + ringBytes() ? buffer : next;
-        joinedFrames = ++frames;
+        multiPacketFrames = ++frames;
         // The first block has room for two frames beside the control and Ethernet segments, each further block
         // for four.
         if ((frames & 3) == 3) {
             producer++;
         }
-        return joinedBlock;
+        return multiPacketBlock;
     }
 
-    private void begin(long checksums) {
+    private void beginMultiPacket(long checksums) {
         int block = producer & blockMask;
-        long wqe = NativeMemory.base(buffer + ((long) block << BLOCK_SHIFT));
+        long wqe = NativeMemory.assumeUserSpace(buffer + ((long) block << BLOCK_SHIFT));
         NativeMemory.putLong(wqe + 8, 0);
         NetworkOrder.putLong(wqe + 16, checksums);
         NativeMemory.putLong(wqe + 24, 0);
-        joinedBlock = block;
-        joinedIndex = producer;
-        joinedChecksums = checksums;
+        multiPacketBlock = block;
+        multiPacketIndex = producer;
+        multiPacketChecksums = checksums;
         nextSegment = wqe + Wqe.CTRL_SIZE_BYTES + Wqe.UNIT_BYTES;
         lastRequest = wqe;
         producer++;
     }
 
     /** Writes the number of frames of the last request. */
-    private void finishJoined() {
-        int frames = joinedFrames;
+    private void finishMultiPacket() {
+        int frames = multiPacketFrames;
         if (frames > 0) {
             int opcode = frames == 1 ? Wqe.OPCODE_SEND : Wqe.OPCODE_MULTI_PACKET;
-            NetworkOrder.putLong(lastRequest, controlWord(joinedIndex, opcode, HEADER_UNITS + frames));
-            joinedFrames = 0;
+            NetworkOrder.putLong(lastRequest, controlWord(multiPacketIndex, opcode, HEADER_UNITS + frames));
+            multiPacketFrames = 0;
         }
     }
 
@@ -237,9 +237,9 @@ public final class Mlx5SendQueue {
     public int putGathered(long elements, int elementCount, boolean checksums) {
         long field = checksumField(checksums);
         if (multiPacket && elementCount == 1) {
-            return join(Sge.addr(elements), Sge.length(elements), Sge.lkey(elements), field);
+            return addToMultiPacket(Sge.addr(elements), Sge.length(elements), Sge.lkey(elements), field);
         }
-        finishJoined();
+        finishMultiPacket();
         long wqe = startOf(producer);
         long end = elements + (long) elementCount * Sge.SIZE_BYTES;
         NetworkOrder.putLong(wqe + 16, field);
@@ -273,8 +273,8 @@ public final class Mlx5SendQueue {
      * @param elements address of the {@link Sge} structures of the payload
      * @return the first block of the request
      */
-    public int putSegmented(long headers, int headerBytes, int mssBytes, long elements, int elementCount) {
-        finishJoined();
+    public int putTso(long headers, int headerBytes, int mssBytes, long elements, int elementCount) {
+        finishMultiPacket();
         long wqe = startOf(producer);
         NetworkOrder.putLong(wqe + 16, checksumField(true) | (long) mssBytes);
         NetworkOrder.putLong(wqe + 24, (long) headerBytes << 16);
@@ -347,18 +347,18 @@ public final class Mlx5SendQueue {
      * Posts the added requests to the device. Like libmlx5 ({@code post_send_db}), writes a single request of
      * one block to the register, if the device supports that and no other queue writes to this register.
      */
-    public void ring() {
-        finishJoined();
-        boolean whole = producer - rungProducer == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()
+    public void ringDoorbell() {
+        finishMultiPacket();
+        boolean useBlueFlame = producer - rungProducer == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()
                 && opcodeOf(NetworkOrder.getLong(lastRequest)) == Wqe.OPCODE_SEND;
-        if (whole) {
-            carryFrame();
+        if (useBlueFlame) {
+            inlineFrame();
         }
         Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
-        if (whole) {
+        if (useBlueFlame) {
             Doorbell.writeRequest(register, lastRequest, producer - rungProducer << BLOCK_SHIFT);
         } else {
-            Doorbell.write(register, NativeMemory.getLong(lastRequest));
+            Doorbell.writeRegister(register, NativeMemory.getLong(lastRequest));
         }
         rungProducer = producer;
         register ^= blueFlameHalfBytes;
@@ -368,23 +368,23 @@ public final class Mlx5SendQueue {
      * Copies the frame into its request, as libmlx5 does for {@code IBV_SEND_INLINE}. Does nothing unless the
      * frame is contiguous and short and the request does not wrap around the end of the ring.
      */
-    private void carryFrame() {
+    private void inlineFrame() {
         long control = NetworkOrder.getLong(lastRequest);
         long segment = lastRequest + headerBytes;
         int units = unitsOf(control);
         int lengthBytes = NetworkOrder.getInt(segment);
-        int carriedBytes = headerBytes + Wqe.DATA_INLINE_START + lengthBytes;
+        int inlinedBytes = headerBytes + Wqe.DATA_INLINE_START + lengthBytes;
         if (units * Wqe.UNIT_BYTES != headerBytes + Wqe.DATA_SIZE_BYTES
-                || carriedBytes > Math.min(maxCarriedBlocks, blockMask + 1 - (producer - 1 & blockMask))
+                || inlinedBytes > Math.min(maxInlineBlocks, blockMask + 1 - (producer - 1 & blockMask))
                         * Wqe.BLOCK_BYTES) {
             return;
         }
         NativeMemory.copy(NetworkOrder.getLong(segment + Wqe.DATA_ADDR_OFFSET),
                 segment + Wqe.DATA_INLINE_START, lengthBytes);
         NetworkOrder.putInt(segment, lengthBytes | Wqe.DATA_INLINE);
-        int carriedUnits = (carriedBytes + Wqe.UNIT_BYTES - 1) / Wqe.UNIT_BYTES;
-        NetworkOrder.putLong(lastRequest, control + carriedUnits - units);
-        producer += (carriedUnits - 1) / Wqe.UNITS_PER_BLOCK;
+        int inlinedUnits = (inlinedBytes + Wqe.UNIT_BYTES - 1) / Wqe.UNIT_BYTES;
+        NetworkOrder.putLong(lastRequest, control + inlinedUnits - units);
+        producer += (inlinedUnits - 1) / Wqe.UNITS_PER_BLOCK;
     }
 
     /** Releases the register after the queue pair was destroyed. Must be called once. */

@@ -152,9 +152,9 @@ public final class Mlx5dv {
         return striding ? CQE_RES_FORMAT_CSUM_STRIDX : CQE_RES_FORMAT_HASH;
     }
 
-    private static long query(Arena arena, VerbsContext context, long what) {
+    private static long query(Arena arena, VerbsContext context, long compMask) {
         long attributes = arena.allocate(Mlx5dvContextLayout.ROOM_BYTES, Long.BYTES).address();
-        NativeMemory.putLong(attributes + Mlx5dvContextLayout.COMP_MASK_OFFSET, what);
+        NativeMemory.putLong(attributes + Mlx5dvContextLayout.COMP_MASK_OFFSET, compMask);
         VerbsException.check("mlx5dv_query_device", NativeCall.status(Library.LOADED.queryDevice,
                 context.nativeAddress(), attributes), context.deviceName());
         return attributes;
@@ -164,7 +164,7 @@ public final class Mlx5dv {
      * Creates a completion queue with compressed receive completions, to be read by an
      * {@link Mlx5CompletionQueue}. libmlx5 cannot poll it. Requires {@link #canCompressCompletions}.
      */
-    public static CompletionQueue createCompressed(VerbsContext context, int minEntries,
+    public static CompletionQueue createCompressedCompletionQueue(VerbsContext context, int minEntries,
             CompletionChannel channelOrNull, int completionVector, boolean striding) {
         try (Arena arena = Arena.ofConfined()) {
             long attributes = arena.allocate(Mlx5dvCqInitAttrLayout.ROOM_BYTES, Long.BYTES).address();
@@ -193,14 +193,14 @@ public final class Mlx5dv {
                 return null;
             }
             return new StridingLimits(
-                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MIN_SINGLE_STRIDE_LOG_NUM_OF_BYTES_OFFSET),
-                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MAX_SINGLE_STRIDE_LOG_NUM_OF_BYTES_OFFSET),
-                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MIN_SINGLE_WQE_LOG_NUM_OF_STRIDES_OFFSET),
-                    power(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MAX_SINGLE_WQE_LOG_NUM_OF_STRIDES_OFFSET));
+                    exp2(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MIN_SINGLE_STRIDE_LOG_NUM_OF_BYTES_OFFSET),
+                    exp2(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MAX_SINGLE_STRIDE_LOG_NUM_OF_BYTES_OFFSET),
+                    exp2(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MIN_SINGLE_WQE_LOG_NUM_OF_STRIDES_OFFSET),
+                    exp2(attributes + Mlx5dvContextLayout.STRIDING_RQ_CAPS_MAX_SINGLE_WQE_LOG_NUM_OF_STRIDES_OFFSET));
         }
     }
 
-    private static int power(long logarithmAddress) {
+    private static int exp2(long logarithmAddress) {
         return 1 << Math.min(NativeMemory.getInt(logarithmAddress), Integer.SIZE - 2);
     }
 
@@ -211,7 +211,7 @@ public final class Mlx5dv {
      * @param stridesPerRequest a power of two within {@link #stridingLimits}
      * @param strideBytes       a power of two within {@link #stridingLimits}
      */
-    public static WorkQueue createStriding(VerbsContext context, ProtectionDomain domain,
+    public static WorkQueue createStridingWorkQueue(VerbsContext context, ProtectionDomain domain,
             CompletionQueue completionQueue, int maxRequests, int stridesPerRequest, int strideBytes) {
         try (Arena arena = Arena.ofConfined()) {
             long attributes = arena.allocate(Mlx5dvWqInitAttrLayout.ROOM_BYTES, Long.BYTES).address();
@@ -228,7 +228,7 @@ public final class Mlx5dv {
     }
 
     /** Creates a queue pair that also receives unicast and multicast frames sent by its own port. */
-    static long createSelfLooping(VerbsContext context, long attributes) {
+    static long createSelfLoopback(VerbsContext context, long attributes) {
         if (Library.LOADED.createQp == 0) {
             return -Errno.EOPNOTSUPP;
         }

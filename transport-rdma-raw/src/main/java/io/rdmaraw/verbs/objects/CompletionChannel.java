@@ -53,7 +53,7 @@ public final class CompletionChannel extends VerbsObject {
      * @return false if no event is pending
      */
     public boolean pollEvent() {
-        int errno = NativeCall.status(context.library.getCqEvent, openAddress(), eventOut, eventOut + Long.BYTES);
+        int errno = NativeCall.status(context.library.getCqEvent, nativeAddress(), eventOut, eventOut + Long.BYTES);
         if (errno != 0) {
             if (errno == Errno.EAGAIN || errno == Errno.EINTR) {
                 return false;
@@ -87,7 +87,7 @@ public final class CompletionChannel extends VerbsObject {
     }
 
     @Override
-    void released(long channel) {
+    void afterDestroy(long channel) {
         Libc.free(eventOut);
     }
 

@@ -56,7 +56,7 @@ public final class CompletionQueue extends VerbsObject {
     public int poll(int maxEntries, long wcArrayAddress) {
         long cq = address;
         if (cq == 0) {
-            throw closed();
+            throw closedException();
         }
         int count = HotCalls.poll(pollFunction, cq, maxEntries, wcArrayAddress);
         if (count < 0 || count > maxEntries) {
@@ -76,7 +76,7 @@ public final class CompletionQueue extends VerbsObject {
     public void requestNotification(boolean solicitedOnly) {
         long cq = address;
         if (cq == 0) {
-            throw closed();
+            throw closedException();
         }
         int errno = HotCalls.requestNotification(context.requestNotificationFunction, cq, solicitedOnly ? 1 : 0);
         if (errno != 0) {
@@ -86,7 +86,7 @@ public final class CompletionQueue extends VerbsObject {
 
     /** Returns the capacity in completions. It may exceed the requested number. */
     public int capacity() {
-        return NativeMemory.getInt(openAddress() + CqLayout.CQE_OFFSET);
+        return NativeMemory.getInt(nativeAddress() + CqLayout.CQE_OFFSET);
     }
 
     /**
@@ -95,7 +95,7 @@ public final class CompletionQueue extends VerbsObject {
      * @param minEntries the new capacity; the device may round it up
      */
     public void resize(int minEntries) {
-        VerbsException.check("ibv_resize_cq", NativeCall.status(context.library.resizeCq, openAddress(), minEntries),
+        VerbsException.check("ibv_resize_cq", NativeCall.status(context.library.resizeCq, nativeAddress(), minEntries),
                 minEntries + " entries");
     }
 
@@ -137,7 +137,7 @@ public final class CompletionQueue extends VerbsObject {
     }
 
     @Override
-    void released(long cq) {
+    void afterDestroy(long cq) {
         context.eventSources.remove(cq, this);
         if (channel != null) {
             channel.remove(this);

@@ -18,5 +18,5 @@ public interface DriverLibrary {
      * @param attributes address of a {@code struct ibv_qp_init_attr_ex}
      * @return the address of the {@code struct ibv_qp}, or the negated error number
      */
-    long createSelfLoopingQueuePair(VerbsContext context, long attributes);
+    long createSelfLoopbackQueuePair(VerbsContext context, long attributes);
 }

@@ -8,7 +8,7 @@ import io.rdmaraw.verbs.abi.VerbsLayouts.CqInitAttrExLayout;
  *
  * @param minEntries       minimum capacity in completions
  * @param channelOrNull    the channel that receives events, or null for a queue that is only polled
- * @param completionVector the completion vector, 0 to {@link VerbsContext#completionVectors()} - 1
+ * @param completionVector the completion vector, 0 to {@link VerbsContext#completionVectorCount()} - 1
  * @param fields           the completion fields that will be read: an OR of {@link #WITH_BYTE_LEN} and the
  *                         other {@code WITH_} constants
  * @param flags            an OR of {@link #SINGLE_THREADED} and {@link #IGNORE_OVERRUN}, or 0
@@ -39,7 +39,7 @@ public record ExtendedCompletionQueueOptions(int minEntries, CompletionChannel c
     void writeTo(long attr) {
         NativeMemory.putInt(attr + CqInitAttrExLayout.CQE_OFFSET, minEntries);
         NativeMemory.putLong(attr + CqInitAttrExLayout.CHANNEL_OFFSET,
-                channelOrNull == null ? 0 : channelOrNull.openAddress());
+                channelOrNull == null ? 0 : channelOrNull.nativeAddress());
         NativeMemory.putInt(attr + CqInitAttrExLayout.COMP_VECTOR_OFFSET, completionVector);
         NativeMemory.putLong(attr + CqInitAttrExLayout.WC_FLAGS_OFFSET, fields);
         NativeMemory.putInt(attr + CqInitAttrExLayout.COMP_MASK_OFFSET, flags == 0 ? 0 : MASK_FLAGS);

@@ -29,14 +29,14 @@ import io.rdmaraw.verbs.abi.VerbsLayouts.DeviceAttrExLayout;
  * @param maxModerationCount            maximum number of completions by which an event can be delayed
  * @param maxModerationPeriodMicros     maximum delay of an event in microseconds
  * @param maxDeviceMemoryBytes          size of the memory on the device
- * @param ports                         number of physical ports
+ * @param portCount                         number of physical ports
  */
 public record ExtendedDeviceAttributes(DeviceAttributes device, long completionTimestampMask, long coreClockKilohertz,
         long capabilityFlagsEx, int maxTsoBytes, int tsoQueuePairTypes, int rssQueuePairTypes, int maxIndirectionTables,
         int maxIndirectionTableEntries, long rssHashFields, int rssHashFunctions, int maxReceiveWorkQueues,
         int rateLimitMinKilobitsPerSecond, int rateLimitMaxKilobitsPerSecond, int rateLimitQueuePairTypes,
         int rawPacketCapabilities, int maxModerationCount, int maxModerationPeriodMicros, long maxDeviceMemoryBytes,
-        int ports) {
+        int portCount) {
     /** The device can remove the VLAN tag of received frames. */
     public static final int RAW_PACKET_CVLAN_STRIPPING = 1;
     /** The device can deliver the frame check sequence of received frames. */
@@ -50,7 +50,7 @@ public record ExtendedDeviceAttributes(DeviceAttributes device, long completionT
 
     static ExtendedDeviceAttributes read(long attr) {
         DeviceAttributes device = DeviceAttributes.read(attr);
-        int ports = NativeMemory.getInt(attr + DeviceAttrExLayout.PHYS_PORT_CNT_EX_OFFSET);
+        int portCount = NativeMemory.getInt(attr + DeviceAttrExLayout.PHYS_PORT_CNT_EX_OFFSET);
         return new ExtendedDeviceAttributes(device,
                 NativeMemory.getLong(attr + DeviceAttrExLayout.COMPLETION_TIMESTAMP_MASK_OFFSET),
                 NativeMemory.getLong(attr + DeviceAttrExLayout.HCA_CORE_CLOCK_OFFSET),
@@ -70,6 +70,6 @@ public record ExtendedDeviceAttributes(DeviceAttributes device, long completionT
                 NativeMemory.getShort(attr + DeviceAttrExLayout.CQ_MOD_CAPS_MAX_CQ_COUNT_OFFSET) & 0xffff,
                 NativeMemory.getShort(attr + DeviceAttrExLayout.CQ_MOD_CAPS_MAX_CQ_PERIOD_OFFSET) & 0xffff,
                 NativeMemory.getLong(attr + DeviceAttrExLayout.MAX_DM_SIZE_OFFSET),
-                ports != 0 ? ports : device.ports());
+                portCount != 0 ? portCount : device.portCount());
     }
 }

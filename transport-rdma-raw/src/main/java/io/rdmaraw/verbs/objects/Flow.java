@@ -6,7 +6,7 @@ import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.abi.VerbsLayouts.FlowAttrLayout;
 import io.rdmaraw.verbs.abi.VerbsLayouts.VerbsContextLayout;
 import io.rdmaraw.verbs.flow.FlowSpec;
-import io.rdmaraw.verbs.port.PortAddresses;
+import io.rdmaraw.verbs.port.PortMacAddress;
 import java.lang.foreign.Arena;
 
 /**
@@ -15,14 +15,14 @@ import java.lang.foreign.Arena;
  */
 public final class Flow extends VerbsObject {
     /** A creation flag of softverbs ({@code softverbs.h}). Other providers reject it. */
-    private static final int SOFTVERBS_FLOW_WHOLE = 1 << 31;
+    private static final int SOFTVERBS_FLOW_ACCEPTS_GSO = 1 << 31;
 
     private final QueuePair queuePair;
     private final FlowSpec spec;
     /** The registration of the rule's destination address with the port, or null if the port needs none. */
-    private final PortAddresses address;
+    private final PortMacAddress address;
 
-    private Flow(QueuePair queuePair, FlowSpec spec, long flow, PortAddresses address) {
+    private Flow(QueuePair queuePair, FlowSpec spec, long flow, PortMacAddress address) {
         super(queuePair.lifecycle, flow, queuePair);
         this.queuePair = queuePair;
         this.spec = spec;
@@ -33,22 +33,22 @@ public final class Flow extends VerbsObject {
         long function = queuePair.context.requiredExtension(VerbsContextLayout.IBV_CREATE_FLOW_OFFSET,
                 "ibv_create_flow");
         try (Arena arena = Arena.ofConfined()) {
-            long attr = arena.allocate(spec.encodedLength(), Long.BYTES).address();
+            long attr = arena.allocate(spec.encodedBytes(), Long.BYTES).address();
             spec.writeTo(attr);
-            if (spec.isWhole() && queuePair.context.library.addDevice != 0) {
+            if (spec.acceptsGso() && queuePair.context.library.addDevice != 0) {
                 NativeMemory.putInt(attr + FlowAttrLayout.FLAGS_OFFSET,
-                        NativeMemory.getInt(attr + FlowAttrLayout.FLAGS_OFFSET) | SOFTVERBS_FLOW_WHOLE);
+                        NativeMemory.getInt(attr + FlowAttrLayout.FLAGS_OFFSET) | SOFTVERBS_FLOW_ACCEPTS_GSO);
             }
             long flow = VerbsContext.checkCreated("ibv_create_flow",
-                    NativeCall.pointer(function, queuePair.openAddress(), attr), spec.toString());
+                    NativeCall.pointer(function, queuePair.nativeAddress(), attr), spec.toString());
             return new Flow(queuePair, spec, flow, addressOf(queuePair.context, spec));
         }
     }
 
-    private static PortAddresses addressOf(VerbsContext context, FlowSpec spec) {
+    private static PortMacAddress addressOf(VerbsContext context, FlowSpec spec) {
         boolean hasList = !new DeviceName(context.deviceName()).isSoftware();
-        return hasList && spec.unicastDestination() != FlowSpec.NO_MAC
-                ? PortAddresses.acquire(context.providerDeviceName(), spec.port(), spec.unicastDestination()) : null;
+        return hasList && spec.unicastDestinationMac() != FlowSpec.NO_MAC
+                ? PortMacAddress.acquire(context.providerDeviceName(), spec.devicePort(), spec.unicastDestinationMac()) : null;
     }
 
     /** Returns why the port cannot receive frames for the rule's destination MAC address, or null if it can. */

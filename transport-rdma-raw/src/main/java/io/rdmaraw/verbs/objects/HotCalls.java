@@ -23,16 +23,16 @@ import java.lang.invoke.MethodHandle;
 final class HotCalls {
     /** {@code int poll_cq(struct ibv_cq *, int, struct ibv_wc *)}. */
     private static final MethodHandle POLL =
-            NativeCall.hottestHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
+            NativeCall.criticalHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG));
     /**
      * {@code int post(struct ibv_qp *, struct wr *, struct wr **)}: post_send, post_recv and post_wq_recv share
      * this signature.
      */
     private static final MethodHandle POST =
-            NativeCall.hottestHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
+            NativeCall.criticalHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG));
     /** {@code int req_notify_cq(struct ibv_cq *, int)}. */
     private static final MethodHandle NOTIFY =
-            NativeCall.hottestHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
+            NativeCall.criticalHandle(FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
     private HotCalls() {
     }
 

@@ -41,9 +41,9 @@ public final class ProtectionDomain extends VerbsObject {
             boolean optional = (accessFlags & OPTIONAL_ACCESS_FLAGS) != 0 && context.library.regMrIova2 != 0;
             int flags = optional ? accessFlags : accessFlags & ~OPTIONAL_ACCESS_FLAGS;
             long result = optional
-                    ? NativeCall.pointer(context.library.regMrIova2, openAddress(), address, lengthBytes, address,
+                    ? NativeCall.pointer(context.library.regMrIova2, nativeAddress(), address, lengthBytes, address,
                             flags)
-                    : NativeCall.pointer(context.library.regMr, openAddress(), address, lengthBytes, flags);
+                    : NativeCall.pointer(context.library.regMr, nativeAddress(), address, lengthBytes, flags);
             return new MemoryRegion(this, VerbsContext.checkCreated("ibv_reg_mr", result, lengthBytes + " bytes"));
         } finally {
             lifecycle.unlock();

@@ -102,7 +102,7 @@ public final class QueuePair extends VerbsObject {
             long attr = arena.allocate(QpAttrLayout.SIZE_BYTES, Long.BYTES).address();
             long initAttr = arena.allocate(QpInitAttrExLayout.SIZE_BYTES, Long.BYTES).address();
             VerbsException.check("ibv_query_qp",
-                    NativeCall.status(context.library.queryQp, openAddress(), attr, ATTR_STATE, initAttr), "state");
+                    NativeCall.status(context.library.queryQp, nativeAddress(), attr, ATTR_STATE, initAttr), "state");
             return QueuePairState.of(NativeMemory.getInt(attr + QpAttrLayout.QP_STATE_OFFSET));
         }
     }
@@ -152,7 +152,7 @@ public final class QueuePair extends VerbsObject {
             NativeMemory.putInt(attr + QpAttrLayout.QP_STATE_OFFSET, state.ordinal());
             NativeMemory.putByte(attr + QpAttrLayout.PORT_NUM_OFFSET, (byte) port);
             VerbsException.check("ibv_modify_qp",
-                    NativeCall.status(context.library.modifyQp, openAddress(), attr, attributeMask),
+                    NativeCall.status(context.library.modifyQp, nativeAddress(), attr, attributeMask),
                     "queue pair " + number + " to " + state
                             + ((attributeMask & ATTR_PORT) != 0 ? " on port " + port : ""));
         }
@@ -169,7 +169,7 @@ public final class QueuePair extends VerbsObject {
             NativeMemory.putInt(attr + QpRateLimitAttrLayout.RATE_LIMIT_OFFSET, kilobitsPerSecond);
             long function = context.requiredExtension(VerbsContextLayout.MODIFY_QP_RATE_LIMIT_OFFSET,
                     "ibv_modify_qp_rate_limit");
-            VerbsException.check("ibv_modify_qp_rate_limit", NativeCall.status(function, openAddress(), attr),
+            VerbsException.check("ibv_modify_qp_rate_limit", NativeCall.status(function, nativeAddress(), attr),
                     kilobitsPerSecond + " kbit/s");
         }
     }
@@ -186,7 +186,7 @@ public final class QueuePair extends VerbsObject {
     public int postSend(long firstWrAddress, long badWrPointerAddress) {
         long qp = address;
         if (qp == 0) {
-            throw closed();
+            throw closedException();
         }
         return HotCalls.post(postSendFunction, qp, firstWrAddress, badWrPointerAddress);
     }
@@ -195,7 +195,7 @@ public final class QueuePair extends VerbsObject {
     public int postReceive(long firstWrAddress, long badWrPointerAddress) {
         long qp = address;
         if (qp == 0) {
-            throw closed();
+            throw closedException();
         }
         return HotCalls.post(postReceiveFunction, qp, firstWrAddress, badWrPointerAddress);
     }
@@ -221,7 +221,7 @@ public final class QueuePair extends VerbsObject {
     }
 
     @Override
-    void released(long qp) {
+    void afterDestroy(long qp) {
         context.eventSources.remove(qp, this);
     }
 

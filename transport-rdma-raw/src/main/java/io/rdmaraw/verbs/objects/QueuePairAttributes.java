@@ -36,7 +36,7 @@ final class QueuePairAttributes {
         NativeMemory.putInt(attr + QpInitAttrExLayout.CAP_MAX_INLINE_DATA_OFFSET, options.maxInlineDataBytes());
         NativeMemory.putInt(attr + QpInitAttrExLayout.QP_TYPE_OFFSET, TYPE_RAW_PACKET);
         NativeMemory.putInt(attr + QpInitAttrExLayout.SQ_SIG_ALL_OFFSET, options.signalAll() ? 1 : 0);
-        NativeMemory.putLong(attr + QpInitAttrExLayout.PD_OFFSET, domain.openAddress());
+        NativeMemory.putLong(attr + QpInitAttrExLayout.PD_OFFSET, domain.nativeAddress());
         if (options.createFlags() != 0) {
             mask |= MASK_CREATE_FLAGS;
             NativeMemory.putInt(attr + QpInitAttrExLayout.CREATE_FLAGS_OFFSET, options.createFlags());
@@ -53,7 +53,7 @@ final class QueuePairAttributes {
 
     private void rss(Arena arena, RssOptions rss) {
         mask |= MASK_IND_TABLE | MASK_RX_HASH;
-        NativeMemory.putLong(attr + QpInitAttrExLayout.RWQ_IND_TBL_OFFSET, rss.table().openAddress());
+        NativeMemory.putLong(attr + QpInitAttrExLayout.RWQ_IND_TBL_OFFSET, rss.table().nativeAddress());
         NativeMemory.putByte(attr + QpInitAttrExLayout.RX_HASH_CONF_RX_HASH_FUNCTION_OFFSET,
                 (byte) RssOptions.FUNCTION_TOEPLITZ);
         NativeMemory.putByte(attr + QpInitAttrExLayout.RX_HASH_CONF_RX_HASH_KEY_LEN_OFFSET,
@@ -75,12 +75,12 @@ final class QueuePairAttributes {
         if (options.selfLoopback() && !new DeviceName(context.deviceName()).isSoftware()) {
             DriverLibrary driver = libraryOf(context);
             call = driver.createQueuePairCall();
-            result = driver.createSelfLoopingQueuePair(context, attr);
+            result = driver.createSelfLoopbackQueuePair(context, attr);
         } else if (mask == MASK_PD) {
-            result = NativeCall.pointer(context.library.createQp, domain.openAddress(), attr);
+            result = NativeCall.pointer(context.library.createQp, domain.nativeAddress(), attr);
         } else {
             long function = context.requiredExtension(VerbsContextLayout.CREATE_QP_EX_OFFSET, call);
-            result = NativeCall.pointer(function, context.openAddress(), attr);
+            result = NativeCall.pointer(function, context.nativeAddress(), attr);
         }
         return VerbsContext.checkCreated(call, result, "raw packet, " + options.maxSendWr() + " sends of "
                 + options.maxSendSge() + " SGEs, " + options.maxReceiveWr() + " receives of " + options.maxReceiveSge()
@@ -112,6 +112,6 @@ final class QueuePairAttributes {
     }
 
     private static long addressOf(VerbsObject objectOrNull) {
-        return objectOrNull == null ? 0 : objectOrNull.openAddress();
+        return objectOrNull == null ? 0 : objectOrNull.nativeAddress();
     }
 }

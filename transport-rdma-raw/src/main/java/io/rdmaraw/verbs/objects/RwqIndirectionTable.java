@@ -31,7 +31,7 @@ public final class RwqIndirectionTable extends VerbsObject {
             long queues = arena.allocate((long) entries.length * Long.BYTES, Long.BYTES).address();
             Set<VerbsObject> uses = new LinkedHashSet<>(List.of(context));
             for (int i = 0; i < entries.length; i++) {
-                NativeMemory.putLong(queues + (long) i * Long.BYTES, entries[i].openAddress());
+                NativeMemory.putLong(queues + (long) i * Long.BYTES, entries[i].nativeAddress());
                 uses.add(entries[i]);
             }
             long attr = arena.allocate(RwqIndTableInitAttrLayout.SIZE_BYTES, Long.BYTES).address();
@@ -39,7 +39,7 @@ public final class RwqIndirectionTable extends VerbsObject {
                     Integer.numberOfTrailingZeros(entries.length));
             NativeMemory.putLong(attr + RwqIndTableInitAttrLayout.IND_TBL_OFFSET, queues);
             long table = VerbsContext.checkCreated("ibv_create_rwq_ind_table",
-                    NativeCall.pointer(function, context.openAddress(), attr), entries.length + " entries");
+                    NativeCall.pointer(function, context.nativeAddress(), attr), entries.length + " entries");
             return new RwqIndirectionTable(context, entries, table, uses);
         }
     }

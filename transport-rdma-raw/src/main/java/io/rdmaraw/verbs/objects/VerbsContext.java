@@ -63,15 +63,15 @@ public final class VerbsContext extends VerbsObject {
     }
 
     /** Returns the number of completion vectors (interrupts) over which completion queues can be spread. */
-    public int completionVectors() {
-        return NativeMemory.getInt(openAddress() + ContextLayout.NUM_COMP_VECTORS_OFFSET);
+    public int completionVectorCount() {
+        return NativeMemory.getInt(nativeAddress() + ContextLayout.NUM_COMP_VECTORS_OFFSET);
     }
 
     /** Queries the attributes that every device reports. */
     public DeviceAttributes queryDevice() {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(DeviceAttrLayout.SIZE_BYTES, Long.BYTES).address();
-            VerbsException.check("ibv_query_device", NativeCall.status(library.queryDevice, openAddress(), attr),
+            VerbsException.check("ibv_query_device", NativeCall.status(library.queryDevice, nativeAddress(), attr),
                     deviceName);
             return DeviceAttributes.read(attr);
         }
@@ -83,10 +83,10 @@ public final class VerbsContext extends VerbsObject {
             long attr = arena.allocate(DeviceAttrExLayout.SIZE_BYTES, Long.BYTES).address();
             long function = extension(VerbsContextLayout.QUERY_DEVICE_EX_OFFSET);
             int errno = function == 0 ? Errno.EOPNOTSUPP
-                    : NativeCall.status(function, openAddress(), 0, attr, DeviceAttrExLayout.SIZE_BYTES);
+                    : NativeCall.status(function, nativeAddress(), 0, attr, DeviceAttrExLayout.SIZE_BYTES);
             if (errno == Errno.EOPNOTSUPP || errno == Errno.ENOSYS) {
                 NativeMemory.fill(attr, DeviceAttrExLayout.SIZE_BYTES, (byte) 0);
-                errno = NativeCall.status(library.queryDevice, openAddress(), attr);
+                errno = NativeCall.status(library.queryDevice, nativeAddress(), attr);
             }
             VerbsException.check("ibv_query_device_ex", errno, deviceName);
             return ExtendedDeviceAttributes.read(attr);
@@ -102,8 +102,8 @@ public final class VerbsContext extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(PortAttrLayout.SIZE_BYTES, Long.BYTES).address();
             long function = extension(VerbsContextLayout.QUERY_PORT_OFFSET);
-            int errno = function == 0 ? NativeCall.status(library.queryPort, openAddress(), port, attr)
-                    : NativeCall.status(function, openAddress(), port, attr, PortAttrLayout.SIZE_BYTES);
+            int errno = function == 0 ? NativeCall.status(library.queryPort, nativeAddress(), port, attr)
+                    : NativeCall.status(function, nativeAddress(), port, attr, PortAttrLayout.SIZE_BYTES);
             VerbsException.check("ibv_query_port", errno, deviceName + " port " + port);
             return PortAttributes.read(attr);
         }
@@ -113,7 +113,7 @@ public final class VerbsContext extends VerbsObject {
     public byte[] queryGid(int port, int index) {
         try (Arena arena = Arena.ofConfined()) {
             long gid = arena.allocate(GID_SIZE_BYTES, Long.BYTES).address();
-            int errno = NativeCall.status(library.queryGid, openAddress(), port, index, gid);
+            int errno = NativeCall.status(library.queryGid, nativeAddress(), port, index, gid);
             VerbsException.check("ibv_query_gid", errno, deviceName + " port " + port + " index " + index);
             byte[] bytes = new byte[GID_SIZE_BYTES];
             for (int i = 0; i < bytes.length; i++) {
@@ -130,7 +130,7 @@ public final class VerbsContext extends VerbsObject {
      * @return null if the port has no interface, or the interface is in another network namespace
      */
     public String interfaceName(int port) {
-        return PortInterface.name(this, port);
+        return PortInterfaceProperties.name(this, port);
     }
 
     /**
@@ -140,7 +140,7 @@ public final class VerbsContext extends VerbsObject {
      * @throws VerbsException if the interface is not visible
      */
     public byte[] macAddress(int port) {
-        return PortInterface.macAddress(this, port);
+        return PortInterfaceProperties.macAddress(this, port);
     }
 
     /**
@@ -151,12 +151,12 @@ public final class VerbsContext extends VerbsObject {
      * set, this method returns the port's active MTU, a power of two that may be too small.
      */
     public int mtuBytes(int port) {
-        return PortInterface.mtuBytes(this, port);
+        return PortInterfaceProperties.mtuBytes(this, port);
     }
 
     /** Returns the address of the {@code struct ibv_device}, for libraries that extend verbs. */
     public long nativeDeviceAddress() {
-        return NativeMemory.getLong(openAddress() + ContextLayout.DEVICE_OFFSET);
+        return NativeMemory.getLong(nativeAddress() + ContextLayout.DEVICE_OFFSET);
     }
 
     /**
@@ -173,7 +173,7 @@ public final class VerbsContext extends VerbsObject {
         lifecycle.lock();
         try {
             return new ProtectionDomain(this, checkCreated("ibv_alloc_pd",
-                    NativeCall.pointer(library.allocPd, openAddress()), ""));
+                    NativeCall.pointer(library.allocPd, nativeAddress()), ""));
         } finally {
             lifecycle.unlock();
         }
@@ -185,7 +185,7 @@ public final class VerbsContext extends VerbsObject {
         try {
             return new CompletionChannel(this,
                     checkCreated("ibv_create_comp_channel",
-                            NativeCall.pointer(library.createCompChannel, openAddress()), ""));
+                            NativeCall.pointer(library.createCompChannel, nativeAddress()), ""));
         } finally {
             lifecycle.unlock();
         }
@@ -196,15 +196,15 @@ public final class VerbsContext extends VerbsObject {
      *
      * @param minEntries       minimum capacity in completions; the device may round it up
      * @param channelOrNull    the channel that receives events, or null for a queue that is only polled
-     * @param completionVector 0 to {@link #completionVectors()} - 1
+     * @param completionVector 0 to {@link #completionVectorCount()} - 1
      */
     public CompletionQueue createCompletionQueue(int minEntries, CompletionChannel channelOrNull,
             int completionVector) {
         lifecycle.lock();
         try {
-            long channel = channelOrNull == null ? 0 : channelOrNull.openAddress();
+            long channel = channelOrNull == null ? 0 : channelOrNull.nativeAddress();
             long cq = checkCreated("ibv_create_cq",
-                    NativeCall.pointer(library.createCq, openAddress(), minEntries, 0, channel, completionVector),
+                    NativeCall.pointer(library.createCq, nativeAddress(), minEntries, 0, channel, completionVector),
                     minEntries + " entries, completion vector " + completionVector);
             return new CompletionQueue(this, channelOrNull, cq);
         } finally {
@@ -226,7 +226,7 @@ public final class VerbsContext extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(CqInitAttrExLayout.SIZE_BYTES, Long.BYTES).address();
             options.writeTo(attr);
-            long cq = checkCreated(call, NativeCall.pointer(function, openAddress(), attr, driverAttributes, 0),
+            long cq = checkCreated(call, NativeCall.pointer(function, nativeAddress(), attr, driverAttributes, 0),
                     options.toString());
             return new CompletionQueue(this, options.channelOrNull(), cq);
         } finally {
@@ -299,7 +299,7 @@ public final class VerbsContext extends VerbsObject {
     public AsyncEvent pollAsyncEvent() {
         try (Arena arena = Arena.ofConfined()) {
             long event = arena.allocate(AsyncEventLayout.SIZE_BYTES, Long.BYTES).address();
-            int errno = NativeCall.status(library.getAsyncEvent, openAddress(), event);
+            int errno = NativeCall.status(library.getAsyncEvent, nativeAddress(), event);
             if (errno == Errno.EAGAIN) {
                 return null;
             }
@@ -317,7 +317,7 @@ public final class VerbsContext extends VerbsObject {
      * lacks it. This is {@code verbs_get_ctx_op} of the C header.
      */
     long extension(int offset) {
-        long context = openAddress();
+        long context = nativeAddress();
         if (NativeMemory.getLong(context + ContextLayout.ABI_COMPAT_OFFSET) != ABI_IS_EXTENDED) {
             return 0;
         }

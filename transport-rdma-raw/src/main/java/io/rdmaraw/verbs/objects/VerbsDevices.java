@@ -86,7 +86,7 @@ public final class VerbsDevices {
 
     private static VerbsContext openSoft(String deviceName) {
         VerbsLibrary library = VerbsLibrary.softverbs();
-        String name = new DeviceName(deviceName).inProvider();
+        String name = new DeviceName(deviceName).providerName();
         VerbsContext context = openListed(library, name, deviceName);
         if (context == null && !name.isEmpty() && library.addDevice(name)) {
             context = openListed(library, name, deviceName);
@@ -139,7 +139,7 @@ public final class VerbsDevices {
         try (DeviceList list = new DeviceList(library)) {
             for (int i = 0; i < list.size(); i++) {
                 if (list.name(i).equals(name)) {
-                    return new VerbsContext(library, openedAs, opened(library, list.device(i), openedAs));
+                    return new VerbsContext(library, openedAs, openContext(library, list.device(i), openedAs));
                 }
             }
             return null;
@@ -156,7 +156,7 @@ public final class VerbsDevices {
      * Opens a listed device. On failure, softverbs provides the reason as text, which is more specific than the
      * error number.
      */
-    private static long opened(VerbsLibrary library, long device, String openedAs) {
+    private static long openContext(VerbsLibrary library, long device, String openedAs) {
         long context = NativeCall.pointer(library.openDevice, device);
         long reason = library.optionalFunction("softverbs_open_error");
         if (NativeCall.isError(context) && reason != 0) {

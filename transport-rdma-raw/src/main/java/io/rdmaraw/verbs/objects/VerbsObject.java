@@ -39,7 +39,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
     abstract String destroyCall();
 
     /** Releases resources of the Java object. Called once, after the C object has been destroyed. */
-    void released(long address) {
+    void afterDestroy(long address) {
     }
 
     /** Returns whether the object has been closed. */
@@ -73,7 +73,7 @@ public abstract sealed class VerbsObject implements AutoCloseable
      * @throws IllegalStateException if the object is closed
      */
     public final long nativeAddress() {
-        return openAddress();
+        return nativeAddress();
     }
 
     /**
@@ -81,15 +81,15 @@ public abstract sealed class VerbsObject implements AutoCloseable
      *
      * @throws IllegalStateException if the object is closed
      */
-    public final long openAddress() {
+    public final long nativeAddress() {
         long a = address;
         if (a == 0) {
-            throw closed();
+            throw closedException();
         }
         return a;
     }
 
-    final IllegalStateException closed() {
+    final IllegalStateException closedException() {
         return new IllegalStateException("this " + getClass().getSimpleName() + " is closed");
     }
 
@@ -119,6 +119,6 @@ public abstract sealed class VerbsObject implements AutoCloseable
         for (VerbsObject object : uses) {
             object.usedBy.remove(this);
         }
-        released(old);
+        afterDestroy(old);
     }
 }

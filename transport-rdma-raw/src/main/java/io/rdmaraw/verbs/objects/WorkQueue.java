@@ -46,7 +46,7 @@ public final class WorkQueue extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             long attr = attributes(arena, domain, completionQueue, maxWr, maxSge, createFlags);
             return wrapCreated(context, domain, completionQueue, attr, "ibv_create_wq",
-                    NativeCall.pointer(function, context.openAddress(), attr));
+                    NativeCall.pointer(function, context.nativeAddress(), attr));
         }
     }
 
@@ -55,7 +55,7 @@ public final class WorkQueue extends VerbsObject {
         try (Arena arena = Arena.ofConfined()) {
             long attr = attributes(arena, domain, completionQueue, maxWr, 1, 0);
             return wrapCreated(context, domain, completionQueue, attr, call,
-                    NativeCall.pointer(function, context.openAddress(), attr, driverAttributes, 0));
+                    NativeCall.pointer(function, context.nativeAddress(), attr, driverAttributes, 0));
         }
     }
 
@@ -65,8 +65,8 @@ public final class WorkQueue extends VerbsObject {
         NativeMemory.putInt(attr + WqInitAttrLayout.WQ_TYPE_OFFSET, TYPE_RQ);
         NativeMemory.putInt(attr + WqInitAttrLayout.MAX_WR_OFFSET, maxWr);
         NativeMemory.putInt(attr + WqInitAttrLayout.MAX_SGE_OFFSET, maxSge);
-        NativeMemory.putLong(attr + WqInitAttrLayout.PD_OFFSET, domain.openAddress());
-        NativeMemory.putLong(attr + WqInitAttrLayout.CQ_OFFSET, completionQueue.openAddress());
+        NativeMemory.putLong(attr + WqInitAttrLayout.PD_OFFSET, domain.nativeAddress());
+        NativeMemory.putLong(attr + WqInitAttrLayout.CQ_OFFSET, completionQueue.nativeAddress());
         NativeMemory.putInt(attr + WqInitAttrLayout.COMP_MASK_OFFSET, createFlags == 0 ? 0 : MASK_FLAGS);
         NativeMemory.putInt(attr + WqInitAttrLayout.CREATE_FLAGS_OFFSET, createFlags);
         return attr;
@@ -106,7 +106,7 @@ public final class WorkQueue extends VerbsObject {
 
     /** Returns the state that the provider last set. */
     public WorkQueueState state() {
-        return WorkQueueState.of(NativeMemory.getInt(openAddress() + WqLayout.STATE_OFFSET));
+        return WorkQueueState.of(NativeMemory.getInt(nativeAddress() + WqLayout.STATE_OFFSET));
     }
 
     /** Moves the work queue from RESET to RDY. From now on receives can be posted, and frames arrive. */
@@ -130,7 +130,7 @@ public final class WorkQueue extends VerbsObject {
             long attr = arena.allocate(WqAttrLayout.SIZE_BYTES, Long.BYTES).address();
             NativeMemory.putInt(attr + WqAttrLayout.ATTR_MASK_OFFSET, ATTR_STATE);
             NativeMemory.putInt(attr + WqAttrLayout.WQ_STATE_OFFSET, state.ordinal());
-            VerbsException.check("ibv_modify_wq", NativeCall.status(function, openAddress(), attr),
+            VerbsException.check("ibv_modify_wq", NativeCall.status(function, nativeAddress(), attr),
                     "work queue " + number + " to " + state);
         }
     }
@@ -139,7 +139,7 @@ public final class WorkQueue extends VerbsObject {
     public int postReceive(long firstWrAddress, long badWrPointerAddress) {
         long wq = address;
         if (wq == 0) {
-            throw closed();
+            throw closedException();
         }
         return HotCalls.post(postReceiveFunction, wq, firstWrAddress, badWrPointerAddress);
     }
@@ -150,7 +150,7 @@ public final class WorkQueue extends VerbsObject {
     }
 
     @Override
-    void released(long wq) {
+    void afterDestroy(long wq) {
         context.eventSources.remove(wq, this);
     }
 

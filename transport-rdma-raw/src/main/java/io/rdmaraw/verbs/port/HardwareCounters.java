@@ -19,29 +19,29 @@ import java.util.stream.IntStream;
 public final class HardwareCounters {
     private static final long MAX_AGE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final List<Path> outOfBuffer;
+    private final List<Path> outOfBufferFiles;
     private final AtomicBoolean reading = new AtomicBoolean();
-    private final long outOfBufferBefore;
+    private final long outOfBufferAtOpen;
     private volatile long readNanos;
     private volatile long outOfBufferDrops;
 
-    private HardwareCounters(List<Path> outOfBuffer) {
-        this.outOfBuffer = outOfBuffer;
-        outOfBufferBefore = sum();
+    private HardwareCounters(List<Path> outOfBufferFiles) {
+        this.outOfBufferFiles = outOfBufferFiles;
+        outOfBufferAtOpen = sum();
         readNanos = System.nanoTime();
     }
 
     /** Creates counters for a device, starting at 0. */
-    public static HardwareCounters of(String device, int ports) {
+    public static HardwareCounters of(String device, int portCount) {
         Path directory = PortInterfaces.sysfsOfHost().resolve("class/infiniband").resolve(device).resolve("ports");
-        return new HardwareCounters(IntStream.rangeClosed(1, ports)
+        return new HardwareCounters(IntStream.rangeClosed(1, portCount)
                 .mapToObj(port -> directory.resolve(port + "/hw_counters/out_of_buffer")).filter(Files::isReadable)
                 .toList());
     }
 
     /** Returns the dropped frames of all ports, at most about a second old; 0 if the driver has no such counter. */
     public long outOfBufferDrops() {
-        if (System.nanoTime() - readNanos >= MAX_AGE_NANOS && !outOfBuffer.isEmpty()
+        if (System.nanoTime() - readNanos >= MAX_AGE_NANOS && !outOfBufferFiles.isEmpty()
                 && reading.compareAndSet(false, true)) {
             Thread.ofVirtual().name("rdma-raw-hw-counters").start(this::read);
         }
@@ -50,7 +50,7 @@ public final class HardwareCounters {
 
     private void read() {
         try {
-            outOfBufferDrops = Math.max(outOfBufferDrops, sum() - outOfBufferBefore);
+            outOfBufferDrops = Math.max(outOfBufferDrops, sum() - outOfBufferAtOpen);
             readNanos = System.nanoTime();
         } finally {
             reading.set(false);
@@ -58,7 +58,7 @@ public final class HardwareCounters {
     }
 
     private long sum() {
-        return outOfBuffer.stream().mapToLong(HardwareCounters::valueOf).sum();
+        return outOfBufferFiles.stream().mapToLong(HardwareCounters::valueOf).sum();
     }
 
     private static long valueOf(Path file) {

@@ -93,7 +93,7 @@ public final class PortInterfaces {
         try (RdmaPortQuery query = new RdmaPortQuery()) {
             List<RdmaPortQuery.Device> devices = query.devices();
             for (RdmaPortQuery.Device device : devices) {
-                for (int port = 1; port <= device.ports(); port++) {
+                for (int port = 1; port <= device.portCount(); port++) {
                     String name = query.interfaceOf(device, port);
                     if (name != null && (name.equals(interfaceName) || files.bondOf(name).equals(interfaceName))) {
                         return device.name();

@@ -34,9 +34,9 @@ final class RdmaPortQuery implements AutoCloseable {
      *
      * @param index index of the device
      * @param name  name of the device, such as {@code mlx5_0}
-     * @param ports number of ports; the first one is 1
+     * @param portCount number of ports; the first one is 1
      */
-    record Device(int index, String name, int ports) {
+    record Device(int index, String name, int portCount) {
     }
 
     /** @throws IOException if the kernel has no RDMA netlink because the module {@code ib_core} is not loaded */
@@ -54,7 +54,7 @@ final class RdmaPortQuery implements AutoCloseable {
         socket.send(writer.begin(type(RDMA_NLDEV_CMD_GET), NetlinkWriter.NLM_F_REQUEST | NetlinkWriter.NLM_F_DUMP,
                 requestSequence, 0));
         while (true) {
-            socket.receiveReply(reader);
+            socket.awaitDatagram(reader);
             while (reader.nextMessage()) {
                 if (reader.sequence() != requestSequence) {
                     continue;
@@ -62,7 +62,7 @@ final class RdmaPortQuery implements AutoCloseable {
                 if (reader.type() == NetlinkReader.NLMSG_DONE) {
                     return devices;
                 }
-                refuseError();
+                requireNoError();
                 devices.add(device());
             }
         }
@@ -70,18 +70,18 @@ final class RdmaPortQuery implements AutoCloseable {
 
     private Device device() {
         int index = -1;
-        int ports = 0;
+        int portCount = 0;
         String name = "";
         for (boolean more = reader.startAttributes(0) && reader.nextAttribute(); more; more = reader.nextAttribute()) {
             switch (reader.attributeType()) {
                 case RDMA_NLDEV_ATTR_DEV_INDEX -> index = reader.intValue();
                 case RDMA_NLDEV_ATTR_DEV_NAME -> name = reader.textValue();
                 // In the description of a device, this attribute is the number of ports.
-                case RDMA_NLDEV_ATTR_PORT_INDEX -> ports = reader.intValue();
+                case RDMA_NLDEV_ATTR_PORT_INDEX -> portCount = reader.intValue();
                 default -> { }
             }
         }
-        return new Device(index, name, ports);
+        return new Device(index, name, portCount);
     }
 
     /**
@@ -94,7 +94,7 @@ final class RdmaPortQuery implements AutoCloseable {
                 .number(RDMA_NLDEV_ATTR_DEV_INDEX, device.index()).number(RDMA_NLDEV_ATTR_PORT_INDEX, port));
         // Do not check the type of the answer: nldev_port_get_doit() uses that of RDMA_NLDEV_CMD_GET.
         socket.awaitReply(reader, requestSequence);
-        refuseError();
+        requireNoError();
         for (boolean more = reader.startAttributes(0) && reader.nextAttribute(); more; more = reader.nextAttribute()) {
             if (reader.attributeType() == RDMA_NLDEV_ATTR_NDEV_NAME) {
                 return reader.textValue();
@@ -103,9 +103,9 @@ final class RdmaPortQuery implements AutoCloseable {
         return null;
     }
 
-    private void refuseError() throws IOException {
+    private void requireNoError() throws IOException {
         if (reader.type() == NetlinkReader.NLMSG_ERROR) {
-            throw new IOException("RDMA netlink rejected a request: " + Errno.describe(reader.error()));
+            throw new IOException("RDMA netlink rejected a request: " + Errno.describe(reader.errno()));
         }
     }
 

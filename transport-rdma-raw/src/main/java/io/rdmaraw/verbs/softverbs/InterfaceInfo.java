@@ -24,10 +24,10 @@ import java.util.Optional;
  * @param queuesWithNapi   number of receive queues with a NAPI instance reported by the driver
  * @param isNapiByFrame    whether a socket in a driver mode learns its NAPI instance only from its first frame
  *                         (before Linux 6.13)
- * @param leftDeferring    number of NAPI instances with interrupts that a killed process has left deferred
+ * @param napisLeftDeferred    number of NAPI instances with interrupts that a killed process has left deferred
  */
 public record InterfaceInfo(String driver, boolean isReported, long xdpFeatures, long xdpRxMetadata,
-        int zeroCopySegments, int receiveQueues, int queuesWithNapi, boolean isNapiByFrame, int leftDeferring) {
+        int zeroCopySegments, int receiveQueues, int queuesWithNapi, boolean isNapiByFrame, int napisLeftDeferred) {
     /** {@code NETDEV_XDP_ACT_BASIC}: the driver can run XDP programs. */
     public static final long XDP_BASIC = 1;
     /** {@code NETDEV_XDP_ACT_REDIRECT}: the driver can redirect frames to sockets. */
@@ -38,7 +38,7 @@ public record InterfaceInfo(String driver, boolean isReported, long xdpFeatures,
      * {@code NETDEV_XDP_ACT_RX_SG}: the driver supports frames in several chunks, needed for an MTU above about
      * 3,500.
      */
-    public static final long XDP_SEVERAL_PIECES = 1 << 5;
+    public static final long XDP_RX_SG = 1 << 5;
 
     private static final int DRIVER_BYTES = 32;
 
@@ -71,13 +71,13 @@ public record InterfaceInfo(String driver, boolean isReported, long xdpFeatures,
     private static InterfaceInfo read(long memory) {
         return new InterfaceInfo(
                 NativeMemory.segment(memory + SoftverbsInterfaceLayout.DRIVER_OFFSET, DRIVER_BYTES).getString(0),
-                NativeMemory.getInt(memory + SoftverbsInterfaceLayout.TOLD_OFFSET) != 0,
+                NativeMemory.getInt(memory + SoftverbsInterfaceLayout.FEATURES_REPORTED_OFFSET) != 0,
                 NativeMemory.getLong(memory + SoftverbsInterfaceLayout.XDP_FEATURES_OFFSET),
                 NativeMemory.getLong(memory + SoftverbsInterfaceLayout.XDP_RX_METADATA_OFFSET),
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.ZERO_COPY_SEGMENTS_OFFSET),
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.RECEIVE_QUEUES_OFFSET),
                 NativeMemory.getInt(memory + SoftverbsInterfaceLayout.QUEUES_WITH_NAPI_OFFSET),
-                NativeMemory.getInt(memory + SoftverbsInterfaceLayout.NAPI_BY_FRAME_OFFSET) != 0,
-                NativeMemory.getInt(memory + SoftverbsInterfaceLayout.LEFT_DEFERRING_OFFSET));
+                NativeMemory.getInt(memory + SoftverbsInterfaceLayout.NAPI_FROM_FIRST_FRAME_OFFSET) != 0,
+                NativeMemory.getInt(memory + SoftverbsInterfaceLayout.NAPI_LEFT_DEFERRING_OFFSET));
     }
 }

@@ -60,7 +60,7 @@ public record InterfaceProgram(AttachPoint attachPoint, int id, String name) {
     }
 
     private static InterfaceProgram read(long memory) {
-        int attachPoint = NativeMemory.getInt(memory + SoftverbsProgramLayout.PLACE_OFFSET);
+        int attachPoint = NativeMemory.getInt(memory + SoftverbsProgramLayout.ATTACH_POINT_OFFSET);
         return new InterfaceProgram(AttachPoint.values()[attachPoint],
                 NativeMemory.getInt(memory + SoftverbsProgramLayout.ID_OFFSET),
                 NativeMemory.segment(memory + SoftverbsProgramLayout.NAME_OFFSET, NAME_BYTES).getString(0));

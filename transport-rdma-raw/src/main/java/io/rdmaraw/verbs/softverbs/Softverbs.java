@@ -16,7 +16,7 @@ import java.util.function.LongFunction;
  * {@link VerbsDevices#open} under a {@code soft:} name.
  */
 public final class Softverbs {
-    /** {@code SV_MODE_BYTES} of device.h. */
+    /** {@code SV_MODE_TEXT_BYTES} of device.h. */
     private static final int MAX_MODE_BYTES = 384;
 
     private final VerbsContext context;
@@ -43,12 +43,12 @@ public final class Softverbs {
     }
 
     /** Queries the counters of sent frames since the device was first opened, summed over all queues. */
-    public SoftverbsQueueCounters sent() {
+    public SoftverbsQueueCounters sentCounters() {
         return query(memory -> SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.SENT_OFFSET));
     }
 
     /** Queries the counters of received frames since the device was first opened, summed over all queues. */
-    public SoftverbsQueueCounters received() {
+    public SoftverbsQueueCounters receivedCounters() {
         return query(memory -> SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.RECEIVED_OFFSET));
     }
 
@@ -61,9 +61,9 @@ public final class Softverbs {
             SoftverbsQueueCounters received = SoftverbsQueueCounters.read(
                     memory + SoftverbsCountersLayout.RECEIVED_OFFSET);
             SoftverbsQueueCounters sent = SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.SENT_OFFSET);
-            return new DeviceCounters(received.wireFull(), received.synsFull(), received.unsolicitedFull(),
-                    received.driverFull(), received.unserved(), received.noReceive(),
-                    sent.wireFull() + sent.portDown(), sent.unserved(), received.copied(),
+            return new DeviceCounters(received.ringFull(), received.synRingFull(), received.unsolicitedDrops(),
+                    received.driverNoBuffer(), received.unserved(), received.noReceive(),
+                    sent.ringFull() + sent.portDown(), sent.unserved(), received.copied(),
                     received.lengthErrors(), sent.gsoFrames(), fromSameHost(received),
                     NativeMemory.getLong(memory + SoftverbsCountersLayout.KERNEL_VISIBLE_RULES_OFFSET));
         });
@@ -71,15 +71,15 @@ public final class Softverbs {
 
     private static DeviceCounters.FromSameHost fromSameHost(SoftverbsQueueCounters received) {
         return new DeviceCounters.FromSameHost(received.partialChecksums(), received.gsoFrames(),
-                received.gsoSegments(), received.unsegmentedFrames(), received.gsoFlags(),
-                received.gsoMalformed(), received.gsoTooLong(), received.gsoDatagrams());
+                received.gsoSegments(), received.gsoUnsegmented(), received.gsoFlagDrops(),
+                received.gsoMalformedDrops(), received.gsoTooLongDrops(), received.gsoDatagrams());
     }
 
     private <T> T query(LongFunction<T> read) {
         try (Arena arena = Arena.ofConfined()) {
             long memory = arena.allocate(SoftverbsCountersLayout.SIZE_BYTES, Long.BYTES).address();
             VerbsException.check("softverbs_query_counters",
-                    NativeCall.status(function(context, "softverbs_query_counters"), context.openAddress(), memory),
+                    NativeCall.status(function(context, "softverbs_query_counters"), context.nativeAddress(), memory),
                     context.providerDeviceName());
             return read.apply(memory);
         }
@@ -91,23 +91,23 @@ public final class Softverbs {
      */
     public static String modeOf(VerbsContext context) {
         return isSoftverbs(context)
-                ? NativeMemory.segment(NativeCall.pointer(function(context, "softverbs_mode"), context.openAddress()),
+                ? NativeMemory.segment(NativeCall.pointer(function(context, "softverbs_mode"), context.nativeAddress()),
                         MAX_MODE_BYTES).getString(0)
                 : "";
     }
 
     /**
      * Returns the maximum length of the TCP packets that the device delivers without segmentation
-     * ({@link #receiveWhole}), or 0 if it delivers none or another provider drives it.
+     * ({@link #receiveGso}), or 0 if it delivers none or another provider drives it.
      */
-    public static int wholeFrameBytes(VerbsContext context) {
+    public static int maxGsoBytes(VerbsContext context) {
         if (!isSoftverbs(context)) {
             return 0;
         }
         try (Arena arena = Arena.ofConfined()) {
             long bytes = arena.allocate(Integer.BYTES, Integer.BYTES).address();
-            VerbsException.check("softverbs_get_whole_bytes",
-                    NativeCall.status(function(context, "softverbs_get_whole_bytes"), context.openAddress(), bytes),
+            VerbsException.check("softverbs_get_max_gso_bytes",
+                    NativeCall.status(function(context, "softverbs_get_max_gso_bytes"), context.nativeAddress(), bytes),
                     context.providerDeviceName());
             return NativeMemory.getInt(bytes);
         }
@@ -117,19 +117,19 @@ public final class Softverbs {
      * Sets the work queue that receives TCP packets larger than the MTU for a queue pair, for rules that allow
      * them.
      */
-    public static void receiveWhole(VerbsContext context, QueuePair queuePair, WorkQueue large) {
-        VerbsException.check("softverbs_receive_whole", NativeCall.status(function(context, "softverbs_receive_whole"),
-                queuePair.openAddress(), large.openAddress()), context.providerDeviceName());
+    public static void receiveGso(VerbsContext context, QueuePair queuePair, WorkQueue gsoQueue) {
+        VerbsException.check("softverbs_set_qp_gso_wq", NativeCall.status(function(context, "softverbs_set_qp_gso_wq"),
+                queuePair.nativeAddress(), gsoQueue.nativeAddress()), context.providerDeviceName());
     }
 
     /**
      * Sets the work queue that receives TCP packets larger than the MTU for another work queue, for rules that
      * allow them.
      */
-    public static void receiveWhole(VerbsContext context, WorkQueue queue, WorkQueue large) {
-        VerbsException.check("softverbs_receive_whole_wq",
-                NativeCall.status(function(context, "softverbs_receive_whole_wq"), queue.openAddress(),
-                        large.openAddress()), context.providerDeviceName());
+    public static void receiveGso(VerbsContext context, WorkQueue queue, WorkQueue gsoQueue) {
+        VerbsException.check("softverbs_set_wq_gso_wq",
+                NativeCall.status(function(context, "softverbs_set_wq_gso_wq"), queue.nativeAddress(),
+                        gsoQueue.nativeAddress()), context.providerDeviceName());
     }
 
     /** Returns the address of a softverbs function that libibverbs does not have. */

@@ -14,9 +14,9 @@ public final class SoftverbsLayouts {
         static final int ZERO_COPY_SEGMENTS_OFFSET = 56;
         static final int RECEIVE_QUEUES_OFFSET = 60;
         static final int QUEUES_WITH_NAPI_OFFSET = 64;
-        static final int LEFT_DEFERRING_OFFSET = 68;
-        static final int TOLD_OFFSET = 72;
-        static final int NAPI_BY_FRAME_OFFSET = 76;
+        static final int NAPI_LEFT_DEFERRING_OFFSET = 68;
+        static final int FEATURES_REPORTED_OFFSET = 72;
+        static final int NAPI_FROM_FIRST_FRAME_OFFSET = 76;
         static final int SIZE_BYTES = 80;
     }
 
@@ -32,7 +32,7 @@ public final class SoftverbsLayouts {
     /** {@code struct softverbs_program} of {@code softverbs.h}: an eBPF program on an interface. */
     public static final class SoftverbsProgramLayout {
         static final int ID_OFFSET = 0;
-        static final int PLACE_OFFSET = 4;
+        static final int ATTACH_POINT_OFFSET = 4;
         static final int NAME_OFFSET = 8;
         static final int SIZE_BYTES = 24;
     }

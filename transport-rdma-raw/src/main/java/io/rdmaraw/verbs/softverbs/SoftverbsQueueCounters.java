@@ -19,11 +19,11 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param flushed          requests completed with a flush error
  * @param injectedErrors   completions failed on request, for tests
  * @param cqOverruns       completions lost because the completion queue was full
- * @param wireFull         sent frames that the interface rejected, or received frames lost because its ring was
+ * @param ringFull         sent frames that the interface rejected, or received frames lost because its ring was
  *                         full
  * @param copied           frames copied between registered memory and the interface's rings
- * @param synsFull         received SYNs dropped because their rate exceeded the limit
- * @param unsolicitedFull  received TCP segments without a connection dropped because their rate exceeded the
+ * @param synRingFull         received SYNs dropped because their rate exceeded the limit
+ * @param unsolicitedDrops  received TCP segments without a connection dropped because their rate exceeded the
  *                         limit
  * @param unserved         sent frames dropped because the interface no longer has their send queue, or frames
  *                         received by a queue of the interface without a socket, which the kernel
@@ -33,20 +33,20 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param gsoFrames      received packets larger than the MTU that were segmented, or large sends that left as
  *                         one packet
  * @param gsoSegments        frames resulting from this segmentation, or segments of these large sends
- * @param gsoFlags       dropped TCP packets larger than the MTU with SYN, RST or URG
- * @param gsoMalformed     dropped packets larger than the MTU with contradictory lengths or a wrong checksum
- * @param gsoTooLong     dropped packets larger than 64 KB
+ * @param gsoFlagDrops       dropped TCP packets larger than the MTU with SYN, RST or URG
+ * @param gsoMalformedDrops     dropped packets larger than the MTU with contradictory lengths or a wrong checksum
+ * @param gsoTooLongDrops     dropped packets larger than 64 KB
  * @param gsoDatagrams   UDP packets larger than the MTU, which the kernel received instead
- * @param unsegmentedFrames      TCP packets larger than the MTU delivered without segmentation
- * @param driverFull       frames that the interface dropped for lack of buffers, plus the times its driver
+ * @param gsoUnsegmented      TCP packets larger than the MTU delivered without segmentation
+ * @param driverNoBuffer       frames that the interface dropped for lack of buffers, plus the times its driver
  *                         found no free chunk in zero copy
  */
 public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long droppedByRule, long blockedSelf,
         long portDown, long tooManyCopies, long noReceive, long notReady, long lengthErrors, long protectionErrors,
-        long flushed, long injectedErrors, long cqOverruns, long wireFull, long copied,
-        long synsFull, long unsolicitedFull, long unserved, long partialChecksums,
-        long gsoFrames, long gsoSegments, long gsoFlags, long gsoMalformed, long gsoTooLong,
-        long gsoDatagrams, long unsegmentedFrames, long driverFull) {
+        long flushed, long injectedErrors, long cqOverruns, long ringFull, long copied,
+        long synRingFull, long unsolicitedDrops, long unserved, long partialChecksums,
+        long gsoFrames, long gsoSegments, long gsoFlagDrops, long gsoMalformedDrops, long gsoTooLongDrops,
+        long gsoDatagrams, long gsoUnsegmented, long driverNoBuffer) {
     /** Size of the structure. */
     public static final int SIZE_BYTES = 28 * Long.BYTES;
 

@@ -22,7 +22,7 @@ class NeighborCacheTest {
     private static final Set<IpAddress> ROUTERS = Set.of(ROUTERS4[0], ROUTERS4[1], ROUTERS6[0], ROUTERS6[1]);
     private static final long MAC = 0x02_00_00_00_00_0aL;
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
-    private static final Link LINK = new Link(UserspaceHost.LINK_INDEX, "own0", MAC, 1500, UserspaceRoutes.LINK_FLAGS);
+    private static final Link LINK = new Link(UserspaceHostEngine.LINK_INDEX, "own0", MAC, 1500, UserspaceSnapshots.LINK_FLAGS);
 
     private final Set<IpAddress> answering = new HashSet<>();
     private final List<IpAddress> asked = new ArrayList<>();
@@ -33,7 +33,7 @@ class NeighborCacheTest {
 
     private IpAddress nextHop(IpAddress[] routers) {
         boolean ipv4 = routers[0].isIpv4();
-        return UserspaceRoutes.snapshot(1, LINK, List.of(UserspaceAddress.parse("10.0.0.9/8"),
+        return UserspaceSnapshots.snapshot(1, LINK, List.of(UserspaceAddress.parse("10.0.0.9/8"),
                 UserspaceAddress.parse("fd00::9/64")),
                 List.of(routers), new LearnedRouters(), cache)
                 .path(IpAddress.parse(ipv4 ? "192.0.2.1" : "2001:db8::1"), 0).nextHop();
@@ -46,7 +46,7 @@ class NeighborCacheTest {
             nowNanos = Math.max(nowNanos, cache.deadlineNanos());
             cache.poll(nowNanos);
             asked.stream().filter(answering::contains)
-                    .forEach(host -> cache.advertised(host, MAC, true, true, nowNanos));
+                    .forEach(host -> cache.onAdvertisement(host, MAC, true, true, nowNanos));
             asked.clear();
         }
         nowNanos = end;
@@ -56,18 +56,18 @@ class NeighborCacheTest {
     void unreachableRouterIsSkippedUntilItAnswers() {
         for (IpAddress[] routers : new IpAddress[][] {ROUTERS4, ROUTERS6}) {
             assertEquals(routers[0], nextHop(routers), "the first as long as nothing is known");
-            cache.use(routers[0], nowNanos);
-            cache.advertised(routers[0], MAC, true, true, nowNanos);
+            cache.recordUse(routers[0], nowNanos);
+            cache.onAdvertisement(routers[0], MAC, true, true, nowNanos);
             pass(60 * SECOND);
             assertEquals(routers[0], nextHop(routers));
             cache.testAndClearChanged();
-            cache.use(routers[0], nowNanos);
+            cache.recordUse(routers[0], nowNanos);
             pass(5 * SECOND + 3 * SECOND);
             assertTrue(cache.testAndClearChanged(), "whoever sends is told");
             assertEquals(routers[1], nextHop(routers), "it does not answer any more");
             pass(5 * SECOND);
             assertEquals(routers[1], nextHop(routers), "though the cache has forgotten it");
-            cache.use(routers[1], nowNanos);
+            cache.recordUse(routers[1], nowNanos);
             pass(4 * SECOND);
             assertEquals(routers[0], nextHop(routers), "of two dead routers the first, as before");
             cache.learn(routers[1], MAC);
@@ -85,7 +85,7 @@ class NeighborCacheTest {
         IpAddress used = IpAddress.parse("10.1.0.1");
         cache.learn(ROUTERS4[0], MAC);
         cache.learn(used, MAC);
-        cache.use(used, nowNanos);
+        cache.recordUse(used, nowNanos);
         for (int i = 0; i < 20_000; i++) {
             cache.learn(IpAddress.ipv4(0x0a02_0000 + i), MAC + 1);
         }
@@ -100,12 +100,12 @@ class NeighborCacheTest {
         for (int i = 0; i < 8192; i++) {
             IpAddress host = IpAddress.ipv4(0x0a02_0000 + i);
             cache.learn(host, MAC);
-            cache.use(host, nowNanos);
+            cache.recordUse(host, nowNanos);
         }
         IpAddress first = IpAddress.ipv4(0x0a02_0000);
-        cache.use(first, nowNanos);
+        cache.recordUse(first, nowNanos);
         cache.learn(ROUTERS4[0], MAC);
-        cache.use(ROUTERS4[0], nowNanos);
+        cache.recordUse(ROUTERS4[0], nowNanos);
         List<Neighbor> neighbors = cache.neighbors(1);
         assertEquals(8192, neighbors.size());
         assertTrue(neighbors.stream().anyMatch(neighbor -> neighbor.address().equals(first)));

@@ -75,11 +75,11 @@ class UserspaceHostReceiverTest {
         }
 
         @Override
-        public void icmpError(IcmpError error) {
+        public void onIcmpError(IcmpError error) {
             throw new AssertionError("there are no errors");
         }
     };
-    private final UserspaceHostReceiver receiver = new UserspaceHostReceiver(new UserspaceHost(new UserspaceHostConfig(
+    private final UserspaceHostReceiver receiver = new UserspaceHostReceiver(new UserspaceHostEngine(new UserspaceHostConfig(
             MAC,
             List.of(UserspaceAddress.parse("10.15.0.1/24"), UserspaceAddress.parse("fd15::1/64")), List.of(), false),
             "own0",
@@ -118,13 +118,13 @@ class UserspaceHostReceiverTest {
 
     /** Writes a TCP segment with a valid checksum, with room for the Ethernet and IP headers. */
     private ByteBuf segment(boolean ipv4, int payloadBytes) {
-        int ipBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
-        int tcpBytes = TcpHeader.MINIMUM_LENGTH_BYTES + payloadBytes;
+        int ipBytes = ipv4 ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
+        int tcpBytes = TcpHeader.MIN_LENGTH_BYTES + payloadBytes;
         ByteBuf frame = allocator.directBuffer(14 + ipBytes + tcpBytes).writeZero(14 + ipBytes + tcpBytes);
         long tcp = frame.memoryAddress() + 14 + ipBytes;
-        HeaderWriter.tcp(tcp, 2000, 80, 1, 2, TcpHeader.MINIMUM_LENGTH_BYTES, TcpFlags.ACK, 1000);
+        HeaderWriter.tcp(tcp, 2000, 80, 1, 2, TcpHeader.MIN_LENGTH_BYTES, TcpFlags.ACK, 1000);
         for (int i = 0; i < payloadBytes; i++) {
-            frame.setByte(14 + ipBytes + TcpHeader.MINIMUM_LENGTH_BYTES + i, i);
+            frame.setByte(14 + ipBytes + TcpHeader.MIN_LENGTH_BYTES + i, i);
         }
         long pseudo = ipv4 ? InternetChecksum.pseudoHeaderIpv4(0x0a0f_0002, 0x0a0f_0001, IpProtocol.TCP, tcpBytes)
                 : InternetChecksum.pseudoHeaderIpv6(PEER_IPV6.high(), PEER_IPV6.low(), OWN_IPV6.high(), OWN_IPV6.low(),
@@ -134,7 +134,7 @@ class UserspaceHostReceiverTest {
     }
 
     private void receiveFragment(ByteBuf segment, boolean ipv4, int from, int end, int identification) {
-        int ipBytes = ipv4 ? Ipv4Header.MINIMUM_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
+        int ipBytes = ipv4 ? Ipv4Header.MIN_LENGTH_BYTES : Ipv6Header.LENGTH_BYTES;
         int headersBytes = ipv4 ? 34 : 62;
         int bytes = Math.min(end, segment.readableBytes() - 14 - ipBytes) - from;
         boolean more = 14 + ipBytes + from + bytes < segment.readableBytes();

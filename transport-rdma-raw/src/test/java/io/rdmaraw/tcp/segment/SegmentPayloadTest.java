@@ -76,7 +76,7 @@ class SegmentPayloadTest {
         segment.releasePayload();
         borrowBoth();
         segment.retainPayload();
-        segment.segmentSize = PIECE_BYTES / 2;
+        segment.segmentSizeBytes = PIECE_BYTES / 2;
         segment.truncateToFirstSegment();
         assertEquals(PIECE_BYTES / 2, segment.payloadLength());
         assertReferences(2, 1);

@@ -46,7 +46,7 @@ class TcpHeaderCodecTest {
             Segment s = randomSegment(random);
             int payload = random.nextInt(3) == 0 ? 0 : random.nextInt(200);
             s.payloadLength = payload;
-            int headerBytes = TcpHeaderCodec.lengthBytes(s);
+            int headerBytes = TcpHeaderCodec.headersLengthBytes(s);
             for (int i = 0; i < headerBytes + payload + GUARD_BYTES; i++) {
                 NativeMemory.putByte(memory + i, (byte) random.nextInt());
             }

@@ -23,16 +23,16 @@ class PortHandoverTest {
     }
 
     private void drain(String local) {
-        handover.begin(List.of(new PortHandover.SharedPort(IpAddress.parse(local), PORT)), PortHandover.Role.DRAINING);
+        handover.begin(List.of(new PortHandover.HandoverPort(IpAddress.parse(local), PORT)), PortHandover.Role.DRAINING);
     }
 
     /** The successor has not bound the other address, so the draining process must answer there. */
     @Test
     void portIsSharedPerAddress() {
         drain("10.0.0.1");
-        assertTrue(handover.isShared(segmentFor("10.0.0.1", PORT)));
-        assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
-        assertFalse(handover.isShared(segmentFor("10.0.0.2", PORT)));
+        assertTrue(handover.isOnHandoverPort(segmentFor("10.0.0.1", PORT)));
+        assertFalse(handover.isOnHandoverPort(segmentFor("10.0.0.1", PORT + 1)));
+        assertFalse(handover.isOnHandoverPort(segmentFor("10.0.0.2", PORT)));
         // There is no stack that could count a drop, so this passes only if nothing is dropped.
         assertFalse(handover.handleUnmatched(null, segmentFor("10.0.0.2", PORT)), "a SYN goes to the listener");
         assertTrue(handover.mayReset(null, segmentFor("10.0.0.2", PORT)));
@@ -41,10 +41,10 @@ class PortHandoverTest {
     @Test
     void wildcardCoversEachAddress() {
         drain("0.0.0.0");
-        assertTrue(handover.isShared(segmentFor("10.0.0.1", PORT)));
-        assertFalse(handover.isShared(segmentFor("10.0.0.1", PORT + 1)));
+        assertTrue(handover.isOnHandoverPort(segmentFor("10.0.0.1", PORT)));
+        assertFalse(handover.isOnHandoverPort(segmentFor("10.0.0.1", PORT + 1)));
         drain("::");
-        assertTrue(handover.isShared(segmentFor("2001:db8::1", PORT)));
+        assertTrue(handover.isOnHandoverPort(segmentFor("2001:db8::1", PORT)));
     }
 
     /** The core receives consecutive segments as one merged segment. Each of its frames is passed on separately. */

@@ -61,7 +61,7 @@ class TcpFrameBuilderTest {
 
     private final SharedDevice device = SharedDevice.acquire(DEVICE);
     /** Other test classes of the same JVM hold slots deliberately. */
-    private final int heldBefore = Slab.heldAfterClose();
+    private final int heldBefore = Slab.heldSlabCount();
     private final CompletionChannel channel = device.context().createCompletionChannel();
     private final FrameQueue queue = FrameQueue.open(device, 1, channel,
             new FrameQueueOptions(1024, 256, 18, 4096, 2048, DirectAccess.ofProperty(), false,
@@ -120,7 +120,7 @@ class TcpFrameBuilderTest {
         queue.close();
         channel.close();
         device.release();
-        assertEquals(heldBefore, Slab.heldAfterClose(), "slabs of which a slot is not given back");
+        assertEquals(heldBefore, Slab.heldSlabCount(), "slabs of which a slot is not given back");
     }
 
     /** One TCP engine and the bytes it has received. */
@@ -134,7 +134,7 @@ class TcpFrameBuilderTest {
         End(boolean offload, long seed) {
             writer = new TcpFrameBuilder(queue, offload, onDemandPaging && queue.supportsOnDemandPaging());
             TcpConfig config = TcpConfig.builder().mtuBytes(MTU_BYTES).maxSlices(Segment.MAX_SLICES)
-                    .segmentationBytes(writer.maxSegmentedBytes()).build();
+                    .segmentationBytes(writer.maxTsoBytes()).build();
             engine = new TcpEngine(config, this, new Random(seed), now);
         }
 
@@ -187,7 +187,7 @@ class TcpFrameBuilderTest {
     private void connect(boolean ipv4, boolean offload) {
         client = new End(offload, 1);
         server = new End(offload, 2);
-        segments = offload && queue.maxSegmentedBytes() > 0;
+        segments = offload && queue.maxTsoBytes() > 0;
         long high = ipv4 ? 0 : 0xfd00_0000_0000_0000L;
         long low = ipv4 ? 0xffff_0a00_0001L : 1;
         server.engine.listen(high, low + 1, PORT, 1, null);
@@ -288,7 +288,7 @@ class TcpFrameBuilderTest {
         await("both ends", () -> server.finished && client.finished);
         assertTrue(ByteBufUtil.equals(toServer, server.received), "what the server received");
         assertTrue(ByteBufUtil.equals(toClient, client.received), "what the client received");
-        assertEquals(segments, queue.counters().segmentedFrames > 0);
+        assertEquals(segments, queue.counters().tsoFrames > 0);
         lossPercent = 0;
         await("the connections to end", () -> client.engine.connectionCount() + server.engine.connectionCount() == 0);
         await("the device", () -> queue.inFlight() == 0);
@@ -296,7 +296,7 @@ class TcpFrameBuilderTest {
             assertEquals(0, client.engine.counters().retransmittedSegments);
         }
         if (segments && !memory.equals("small")) {
-            long frames = queue.counters().segmentedFrames;
+            long frames = queue.counters().tsoFrames;
             assertTrue(frames < client.engine.counters().segmentsOut / (loss == 0 ? 5 : 2), frames + " requests");
         }
     }
@@ -313,7 +313,7 @@ class TcpFrameBuilderTest {
         frameLimitBytes = ETHERNET_BYTES + SMALL_MTU_BYTES;
         await("the stream", () -> server.received.readableBytes() == STREAM_BYTES);
         assertTrue(ByteBufUtil.equals(stream, server.received));
-        assertEquals(segments, queue.counters().segmentedFrames > 0);
+        assertEquals(segments, queue.counters().tsoFrames > 0);
     }
 
     /** Unregistered memory needs a slot for the headers only, and is sent as one request with many segments. */

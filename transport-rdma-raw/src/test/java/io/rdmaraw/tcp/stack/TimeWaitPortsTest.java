@@ -75,7 +75,7 @@ class TimeWaitPortsTest {
         List<Port> added = new ArrayList<>();
         IntStream.range(0, count).forEach(i -> {
             Port port = new Port();
-            port.timeWaitBegins(DURATION_NANOS);
+            port.recordTimeWait(DURATION_NANOS);
             port.release(ports);
             added.add(port);
         });

@@ -47,10 +47,10 @@ class FlowSpecEncodingTest {
 
     static String encode(FlowSpec spec) {
         try (Arena arena = Arena.ofConfined()) {
-            long address = arena.allocate(spec.encodedLength(), 8).address();
+            long address = arena.allocate(spec.encodedBytes(), 8).address();
             spec.writeTo(address);
             StringBuilder hex = new StringBuilder();
-            for (int i = 0; i < spec.encodedLength(); i++) {
+            for (int i = 0; i < spec.encodedBytes(); i++) {
                 hex.append(String.format("%02x", NativeMemory.getByte(address + i)));
             }
             return hex.toString();
@@ -59,7 +59,7 @@ class FlowSpecEncodingTest {
 
     @Test
     void attributes() throws Exception {
-        check(FlowSpec.builder().priority(0x102).port(2).dontTrap().build(),
+        check(FlowSpec.builder().priority(0x102).devicePort(2).dontTrap().build(),
                 "attr->priority = 0x102; attr->port = 2; attr->flags = IBV_FLOW_ATTR_FLAGS_DONT_TRAP;");
         check(FlowSpec.builder().type(FlowType.SNIFFER).build(), "attr->type = IBV_FLOW_ATTR_SNIFFER;");
         check(FlowSpec.builder().type(FlowType.ALL_DEFAULT).build(), "attr->type = IBV_FLOW_ATTR_ALL_DEFAULT;");

@@ -28,7 +28,7 @@ class FlowSpecPropertyTest {
     @Property
     void theSpecsFillTheEncodedLengthExactly(@ForAll("rules") FlowSpec spec) {
         try (Arena arena = Arena.ofConfined()) {
-            int length = spec.encodedLength();
+            int length = spec.encodedBytes();
             long address = arena.allocate(length + 8, 8).address();
             NativeMemory.putLong(address + length, -1);
             spec.writeTo(address);
@@ -146,7 +146,7 @@ class FlowSpecPropertyTest {
         return Combinators.combine(Arbitraries.integers().between(0, 0xffff), Arbitraries.integers().between(1, 255),
                 Arbitraries.integers().between(-1, 0xffffff), Arbitraries.integers().between(0, 3))
                 .as((priority, port, tag, flags) -> b -> {
-                    b.priority(priority).port(port);
+                    b.priority(priority).devicePort(port);
                     if (tag >= 0) {
                         b.tag(tag);
                     }

@@ -31,7 +31,7 @@ class FlowSpecTest {
         assertEquals("src 2001:db8:0:0:0:0:0:0/33 tcp", v6.toString());
         assertEquals(v6, FlowSpec.parse("TCP  src 2001:db8::/33"));
         assertEquals("all", FlowSpec.builder().build().toString());
-        assertEquals("sniffer port 2", FlowSpec.builder().type(FlowType.SNIFFER).port(2).build().toString());
+        assertEquals("sniffer port 2", FlowSpec.builder().type(FlowType.SNIFFER).devicePort(2).build().toString());
     }
 
     @ParameterizedTest

@@ -45,7 +45,7 @@ class BlueFlameRegisterTest {
             MemorySegment half = register.asSlice((long) (rings++ & 1) * HALF_BYTES, Wqe.BLOCK_BYTES);
             int block = queue.put(frame, FRAME_BYTES, 1);
             queue.signalLast();
-            queue.ring();
+            queue.ringDoorbell();
             long differs = ring.asSlice((long) block * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES).mismatch(half);
             if (differs >= 0) {
                 assertEquals(Long.BYTES, differs, "bytes of the doorbell");

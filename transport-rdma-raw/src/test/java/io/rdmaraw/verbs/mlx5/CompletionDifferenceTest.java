@@ -215,7 +215,7 @@ class CompletionDifferenceTest {
 
     private static long entry() {
         CompletionRing ring = theirs.completionRing;
-        return ring.buffer() + (long) (written % ring.entries() + 1) * ring.strideBytes() - Cqe.SIZE_BYTES;
+        return ring.buffer() + (long) (written % ring.entries() + 1) * ring.entryBytes() - Cqe.SIZE_BYTES;
     }
 
     private static long template() {

@@ -192,7 +192,7 @@ class CompletionRingTest {
                 }
                 read.add(text(Cqe.wqeCounter(cqe), Cqe.byteCount(cqe), Cqe.flowTag(cqe)));
             }
-            queue.release();
+            queue.releaseEntries();
         }
 
         private static String text(int wqeCounter, int lengthBytes, int flowTag) {

@@ -49,7 +49,7 @@ class CompressionDifferenceTest {
     static void open() {
         theirs = new EmulatedQueuePair();
         assertTrue(Mlx5dv.canCompressCompletions(theirs.context, false));
-        CompletionQueue compressed = Mlx5dv.createCompressed(theirs.context, 4 * EmulatedQueuePair.REQUESTS, null,
+        CompletionQueue compressed = Mlx5dv.createCompressedCompletionQueue(theirs.context, 4 * EmulatedQueuePair.REQUESTS, null,
                 0, false);
         ring = Mlx5dv.ring(compressed);
         QueuePair receiver = theirs.domain.createQueuePair(QueuePairOptions.builder()
@@ -90,17 +90,17 @@ class CompressionDifferenceTest {
                 actual.add(text(Cqe.byteCount(cqe), Cqe.flowTag(cqe), Cqe.checksumVerified(cqe)));
                 countSession(cqe);
             } else {
-                ours.release();
+                ours.releaseEntries();
             }
         }
-        ours.release();
+        ours.releaseEntries();
         assertEquals(expected, actual);
         assertEquals(0, ours.next());
     }
 
     /** Counts completions of sessions, which are not in the ring. */
     private static void countSession(long cqe) {
-        long bytes = (long) ring.entries() * ring.strideBytes();
+        long bytes = (long) ring.entries() * ring.entryBytes();
         sessions += cqe < ring.buffer() || cqe >= ring.buffer() + bytes ? 1 : 0;
     }
 
@@ -138,7 +138,7 @@ class CompressionDifferenceTest {
             SendWr.next(request, i + 1 == burst ? 0 : request + 256);
             SendWr.sendFlags(request, i + 1 == burst ? SendWr.FLAG_SIGNALED : 0);
         }
-        receives.ring();
+        receives.ringDoorbell();
         assertEquals(0, theirs.queuePair.postSend(requests, theirs.scratch()));
     }
 

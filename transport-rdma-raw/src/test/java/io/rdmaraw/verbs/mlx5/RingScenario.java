@@ -166,7 +166,7 @@ public final class RingScenario implements AutoCloseable {
     /** Restricts the memory that the rings may access. */
     private void boundMemory() {
         for (CompletionRing ring : List.of(receiveRing, sendRing)) {
-            WeakMemory.addBounds(ring.buffer(), (long) ring.entries() * ring.strideBytes());
+            WeakMemory.addBounds(ring.buffer(), (long) ring.entries() * ring.entryBytes());
             WeakMemory.addBounds(ring.doorbellRecord(), 2L * Integer.BYTES);
             WeakMemory.addBounds(ring.uarPage(), 64);
         }
@@ -181,7 +181,7 @@ public final class RingScenario implements AutoCloseable {
     }
 
     private void watchMemory() {
-        WeakMemory.addIncoming(receiveRing.buffer(), (long) receiveRing.entries() * receiveRing.strideBytes());
+        WeakMemory.addIncoming(receiveRing.buffer(), (long) receiveRing.entries() * receiveRing.entryBytes());
         WeakMemory.addIncoming(memory.address(), (long) RECEIVE_SLOTS * SLOT_BYTES);
         WeakMemory.addRegister(rings.blueFlameRegister(), 2L * rings.blueFlameBytes());
         WeakMemory.addRegister(receiveRing.uarPage(), 64);
@@ -217,8 +217,8 @@ public final class RingScenario implements AutoCloseable {
         for (; givenBack < given; givenBack++) {
             // The device may overwrite returned entries, but only with the owner bit of the next round.
             long entry = receiveRing.buffer() + (long) (givenBack & receiveRing.entries() - 1)
-                    * receiveRing.strideBytes();
-            WeakMemory.scribble(entry, receiveRing.strideBytes() - 1);
+                    * receiveRing.entryBytes();
+            WeakMemory.scribble(entry, receiveRing.entryBytes() - 1);
         }
         if (random.nextInt(6) == 0 && announced() > 0) {
             frameComesIn();
@@ -265,7 +265,7 @@ public final class RingScenario implements AutoCloseable {
             slotAt[place] = slot;
             posted++;
         }
-        receiveQueue.ring();
+        receiveQueue.ringDoorbell();
     }
 
     private long slotAddress(int slot) {
@@ -291,7 +291,7 @@ public final class RingScenario implements AutoCloseable {
             taken++;
         }
         if (taken > before) {
-            receives.release();
+            receives.releaseEntries();
         }
     }
 
@@ -342,7 +342,7 @@ public final class RingScenario implements AutoCloseable {
                 case 0 -> sendQueue.put(frame, lengthBytes, region.lkey());
                 case 1 -> sendQueue.putGathered(scratch, elements(frame, 0, lengthBytes), random.nextBoolean());
                 case 2 -> putWithChecksums(frame, lengthBytes);
-                default -> putSegmented(frame, lengthBytes);
+                default -> putTso(frame, lengthBytes);
             }
             nextSend++;
         }
@@ -384,10 +384,10 @@ public final class RingScenario implements AutoCloseable {
     }
 
     /** A single segment: the device sends it unchanged, except for the IPv4 and TCP fields that it fills in. */
-    private void putSegmented(long frame, int lengthBytes) {
+    private void putTso(long frame, int lengthBytes) {
         writeTcp(lengthBytes);
         filled[nextSend % SEND_SLOTS] = true;
-        sendQueue.putSegmented(frame, TCP_HEADER_BYTES, SLOT_BYTES, scratch,
+        sendQueue.putTso(frame, TCP_HEADER_BYTES, SLOT_BYTES, scratch,
                 elements(frame, TCP_HEADER_BYTES, lengthBytes));
     }
 
@@ -408,7 +408,7 @@ public final class RingScenario implements AutoCloseable {
      */
     private void finishBurst(int sunkFrames) {
         sendQueue.signalLast();
-        sendQueue.ring();
+        sendQueue.ringDoorbell();
         device.step();
         for (int i = 0; i < sunkFrames; i++) {
             expectAtSink();
@@ -418,7 +418,7 @@ public final class RingScenario implements AutoCloseable {
             completions++;
         }
         require(completions == 1, completions + " completions of a burst of sends");
-        sends.release();
+        sends.releaseEntries();
     }
 
     private void expectAtSink() {

@@ -67,7 +67,7 @@ class SendDifferenceTest {
     }
 
     @Property(tries = 3000)
-    void segmentedFrames(@ForAll("elements") List<Integer> lengths,
+    void tsoFrames(@ForAll("elements") List<Integer> lengths,
             @ForAll @IntRange(min = 200, max = 1460) int mssBytes, @ForAll @IntRange(max = 10) int optionWords,
             @ForAll boolean signaled, @ForAll long seed) {
         int headerBytes = 54 + 4 * optionWords;
@@ -252,7 +252,7 @@ class SendDifferenceTest {
             int count = wanted.elements().length;
             long[] only = wanted.elements()[0];
             if (wanted.opcode() == SendWr.OPCODE_TSO) {
-                first = queue.putSegmented(theirs.memory.address(), wanted.headerBytes(), wanted.mssBytes(), list,
+                first = queue.putTso(theirs.memory.address(), wanted.headerBytes(), wanted.mssBytes(), list,
                         count);
             } else if (count == 1 && !wanted.checksums()) {
                 first = queue.put(only[0], (int) only[1], theirs.region.lkey());
@@ -262,7 +262,7 @@ class SendDifferenceTest {
             if (signaled) {
                 queue.signalLast();
             }
-            queue.ring();
+            queue.ringDoorbell();
         }
 
         int units() {

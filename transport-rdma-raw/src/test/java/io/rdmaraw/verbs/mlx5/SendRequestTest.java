@@ -84,7 +84,7 @@ class SendRequestTest {
         Ring ring = new Ring(place, true, 0);
         int block = ring.queue.putGathered(list(elements, frame.address()), elements.size(), checksums);
         ring.finish(block);
-        ring.queue.ring();
+        ring.queue.ringDoorbell();
         assertEquals(Mlx5Reference.ask(ring.question('N', checksums ? 1 : 0, frame, elements, frame.address())),
                 ring.hex());
     }
@@ -102,12 +102,12 @@ class SendRequestTest {
             assertEquals(place.producer() % place.blocks(), block);
         }
         ring.finish(place.producer() % place.blocks());
-        ring.queue.ring();
+        ring.queue.ringDoorbell();
         assertEquals(Mlx5Reference.ask(ring.question('M', checksums ? 1 : 0, memory, frames, memory.address())),
                 ring.hex());
         assertEquals(frames.size(), ring.queue.framesAt(place.producer()));
         assertEquals((frames.size() + 5) / 4, ring.queue.blocksAt(place.producer()));
-        assertEquals(place.producer() + (frames.size() + 5) / 4, ring.queue.produced());
+        assertEquals(place.producer() + (frames.size() + 5) / 4, ring.queue.producedBlocks());
     }
 
     /** The frame is in the request in the ring and in the register, as libmlx5 does for {@code IBV_SEND_INLINE}. */
@@ -120,13 +120,13 @@ class SendRequestTest {
         List<Element> elements = List.of(new Element(bytes, lkey));
         int block = ring.queue.putGathered(list(elements, frame.address()), 1, checksums);
         ring.finish(block);
-        ring.queue.ring();
-        int carriedBytes = 36 + bytes;
-        boolean fits = carriedBytes <= Wqe.BLOCK_BYTES * Math.min(4, place.blocks() - block);
-        int requestBytes = fits ? (carriedBytes + 63) / 64 * 64 : Wqe.BLOCK_BYTES;
+        ring.queue.ringDoorbell();
+        int inlinedBytes = 36 + bytes;
+        boolean fits = inlinedBytes <= Wqe.BLOCK_BYTES * Math.min(4, place.blocks() - block);
+        int requestBytes = fits ? (inlinedBytes + 63) / 64 * 64 : Wqe.BLOCK_BYTES;
         if (fits) {
             assertEquals(withoutRest(Mlx5Reference.ask(ring.question('I', checksums ? 1 : 0, frame, elements,
-                    frame.address())), block, carriedBytes), withoutRest(ring.hex(), block, carriedBytes));
+                    frame.address())), block, inlinedBytes), withoutRest(ring.hex(), block, inlinedBytes));
         } else {
             assertEquals(Mlx5Reference.ask(ring.question('N', checksums ? 1 : 0, frame, elements, frame.address())),
                     ring.hex());
@@ -145,12 +145,12 @@ class SendRequestTest {
     }
 
     @Property(tries = 3000)
-    void segmentedFrames(@ForAll("places") Place place, @ForAll("elements") List<Element> elements,
+    void tsoFrames(@ForAll("places") Place place, @ForAll("elements") List<Element> elements,
             @ForAll("headerLengths") int headerBytes, @ForAll("segmentSizes") int mssBytes, @ForAll long seed) {
         MemorySegment headers = content(headerBytes, seed);
         MemorySegment payload = content(elements.stream().mapToInt(Element::lengthBytes).sum(), seed + 1);
         Ring ring = new Ring(place);
-        int block = ring.queue.putSegmented(headers.address(), headerBytes, mssBytes, list(elements, payload.address()),
+        int block = ring.queue.putTso(headers.address(), headerBytes, mssBytes, list(elements, payload.address()),
                 elements.size());
         ring.finish(block);
         assertEquals(Mlx5Reference.ask(ring.question('T', mssBytes, headers, elements, payload.address())), ring.hex());
@@ -169,7 +169,7 @@ class SendRequestTest {
             assertEquals(expected & 0xffff, NetworkOrder.getInt(control) >>> 8 & 0xffff);
             int units = NetworkOrder.getInt(control + Wqe.CTRL_QPN_DS_OFFSET) & 0x3f;
             expected += (units + 3) / 4;
-            ring.queue.ring();
+            ring.queue.ringDoorbell();
             assertEquals(expected & 0xffff, NetworkOrder.getInt(ring.doorbellRecord + 4));
             assertEquals(NativeMemory.getLong(control), NativeMemory.getLong(ring.register()));
             NativeMemory.putLong(ring.register(), 0);
@@ -264,12 +264,12 @@ class SendRequestTest {
             this(place, false, 0);
         }
 
-        Ring(Place place, boolean multiPacket, int maxCarriedBlocks) {
+        Ring(Place place, boolean multiPacket, int maxInlineBlocks) {
             this.place = place;
             memory = arena.allocate((long) place.blocks() * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES);
             queue = new Mlx5SendQueue(new QueuePairRings(place.number(), memory.address(), place.blocks(),
                     new ReceiveQueueRing(0, 1, 16, doorbellRecord), doorbellRecord, registers, HALF_BYTES),
-                    multiPacket, maxCarriedBlocks, place.producer());
+                    multiPacket, maxInlineBlocks, place.producer());
             queues.add(queue);
             memory.fill(FILL);
         }

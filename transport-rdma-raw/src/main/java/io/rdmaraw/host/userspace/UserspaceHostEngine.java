@@ -27,7 +27,7 @@ import java.util.random.RandomGenerator;
  * <p>It publishes its state as a {@link NetworkSnapshot} with a single link. So the senders of packets do not depend on
  * the kind of host.
  */
-public final class UserspaceHost {
+public final class UserspaceHostEngine {
     /** Index of the only link in snapshots. */
     public static final int LINK_INDEX = 1;
     /** RFC 4861 section 10. */
@@ -52,7 +52,7 @@ public final class UserspaceHost {
     private long generation;
 
     /** @param linkMtuBytes maximum length of an IP packet on the link */
-    public UserspaceHost(UserspaceHostConfig config, String linkName, int linkMtuBytes, ControlOutput output,
+    public UserspaceHostEngine(UserspaceHostConfig config, String linkName, int linkMtuBytes, ControlOutput output,
                    RandomGenerator random) {
         this.config = config;
         this.linkName = linkName;
@@ -61,12 +61,12 @@ public final class UserspaceHost {
         ControlOutput current = new ControlOutput() {
             @Override
             public long allocate() {
-                return UserspaceHost.this.output.allocate();
+                return UserspaceHostEngine.this.output.allocate();
             }
 
             @Override
             public void send(int lengthBytes) {
-                UserspaceHost.this.output.send(lengthBytes);
+                UserspaceHostEngine.this.output.send(lengthBytes);
             }
         };
         frames = new ControlFrames(config.mac(), current);
@@ -102,7 +102,7 @@ public final class UserspaceHost {
     }
 
     /** Sets the output for frames sent from now on. */
-    public void moveTo(ControlOutput newOutput) {
+    public void setOutput(ControlOutput newOutput) {
         output = newOutput;
     }
 
@@ -175,7 +175,7 @@ public final class UserspaceHost {
         }
         return switch (verdict) {
             case ARP -> {
-                receiveArp(frame.networkAddress(), nowNanos);
+                receiveArp(frame.networkHeaderAddress(), nowNanos);
                 yield true;
             }
             case ICMPV6 -> receiveIcmpv6(frame, nowNanos);
@@ -219,38 +219,38 @@ public final class UserspaceHost {
         }
         AddressClaim claimed = claim(sender);
         if (claimed != null) {
-            conflict(claimed, nowNanos);
+            onConflict(claimed, nowNanos);
             return;
         }
         boolean probe = sender.isAny();
         AddressClaim wanted = claim(target);
         if (probe && wanted != null && wanted.state() == AddressClaim.State.TENTATIVE) {
             // RFC 5227 section 2.1.1: two hosts probe for the same address.
-            conflict(wanted, nowNanos);
+            onConflict(wanted, nowNanos);
             return;
         }
         boolean forUs = owns(target);
         if (ArpPacket.operation(arp) == ArpPacket.REPLY) {
-            neighbors.advertised(sender, senderMac, neighbors.isAwaited(sender), true, nowNanos);
+            neighbors.onAdvertisement(sender, senderMac, neighbors.isAwaited(sender), true, nowNanos);
         } else if (forUs) {
             if (!probe) {
                 neighbors.learn(sender, senderMac);
             }
             counters.arpAnswered++;
-            frames.arp(ArpPacket.REPLY, senderMac, target, senderMac, sender);
+            frames.sendArp(ArpPacket.REPLY, senderMac, target, senderMac, sender);
         } else if (sender.equals(target)) {
-            neighbors.advertised(sender, senderMac, false, true, nowNanos);
+            neighbors.onAdvertisement(sender, senderMac, false, true, nowNanos);
         }
     }
 
-    private void conflict(AddressClaim claim, long nowNanos) {
+    private void onConflict(AddressClaim claim, long nowNanos) {
         counters.addressConflicts++;
-        claim.conflict(nowNanos);
+        claim.onConflict(nowNanos);
         addressesChanged |= claim.state() == AddressClaim.State.DUPLICATE;
     }
 
     private boolean receiveIcmpv6(ParsedFrame frame, long nowNanos) {
-        long message = frame.transportAddress();
+        long message = frame.transportHeaderAddress();
         int lengthBytes = frame.payloadOffset() - frame.transportOffset() + frame.payloadLengthBytes();
         switch (IcmpHeader.type(message)) {
             case NeighborDiscovery.NEIGHBOR_SOLICITATION -> receiveSolicitation(frame, message, lengthBytes, nowNanos);
@@ -258,7 +258,7 @@ public final class UserspaceHost {
             case NeighborDiscovery.ROUTER_ADVERTISEMENT -> {
                 IpAddress router = IpAddress.sourceOf(frame);
                 if (router.isLinkLocal()) {
-                    routers.advertised(router, message, lengthBytes, nowNanos);
+                    routers.onAdvertisement(router, message, lengthBytes, nowNanos);
                     long mac = NeighborDiscovery.linkLayerOption(message, lengthBytes, 16,
                             NeighborDiscovery.OPTION_SOURCE_LINK_LAYER);
                     if (mac != NeighborDiscovery.ABSENT) {
@@ -290,7 +290,7 @@ public final class UserspaceHost {
         }
         if (claim.state() == AddressClaim.State.TENTATIVE) {
             if (source.isAny()) {
-                conflict(claim, nowNanos);
+                onConflict(claim, nowNanos);
             }
             return;
         }
@@ -299,14 +299,14 @@ public final class UserspaceHost {
         counters.solicitationsAnswered++;
         if (source.isAny()) {
             // RFC 4861 section 7.2.4: response to duplicate address detection.
-            frames.advertisement(target, ALL_NODES, EthernetHeader.multicastOfIpv6(ALL_NODES.low()),
+            frames.sendAdvertisement(target, ALL_NODES, EthernetHeader.multicastOfIpv6(ALL_NODES.low()),
                     NeighborDiscovery.FLAG_OVERRIDE);
             return;
         }
         if (mac != NeighborDiscovery.ABSENT) {
             neighbors.learn(source, mac);
         }
-        frames.advertisement(target, source, EthernetHeader.source(frame.frameAddress()),
+        frames.sendAdvertisement(target, source, EthernetHeader.source(frame.frameAddress()),
                 NeighborDiscovery.FLAG_SOLICITED | NeighborDiscovery.FLAG_OVERRIDE);
     }
 
@@ -314,19 +314,19 @@ public final class UserspaceHost {
         IpAddress target = new IpAddress(NeighborDiscovery.targetHigh(message), NeighborDiscovery.targetLow(message));
         AddressClaim claim = claim(target);
         if (claim != null) {
-            conflict(claim, nowNanos);
+            onConflict(claim, nowNanos);
             return;
         }
         long mac = NeighborDiscovery.linkLayerOption(message, lengthBytes,
                 NeighborDiscovery.NEIGHBOR_FIXED_LENGTH_BYTES, NeighborDiscovery.OPTION_TARGET_LINK_LAYER);
         int flags = NeighborDiscovery.flags(message);
-        neighbors.advertised(target, mac == NeighborDiscovery.ABSENT ? Neighbor.NO_MAC : mac,
+        neighbors.onAdvertisement(target, mac == NeighborDiscovery.ABSENT ? Neighbor.NO_MAC : mac,
                 (flags & NeighborDiscovery.FLAG_SOLICITED) != 0, (flags & NeighborDiscovery.FLAG_OVERRIDE) != 0,
                 nowNanos);
     }
 
     private boolean receiveIcmp(ParsedFrame frame) {
-        int type = IcmpHeader.type(frame.transportAddress());
+        int type = IcmpHeader.type(frame.transportHeaderAddress());
         if (type == IcmpHeader.ECHO_REQUEST) {
             answerEcho(frame);
         }
@@ -338,28 +338,28 @@ public final class UserspaceHost {
         // RFC 1122 section 3.2.2.6 permits ignoring pings to broadcast addresses.
         if (owns(destination) && !IpAddress.sourceOf(frame).isAny() && !IpAddress.sourceOf(frame).isMulticast()) {
             counters.echoesAnswered++;
-            frames.echoReply(frame, destination, linkMtuBytes);
+            frames.sendEchoReply(frame, destination, linkMtuBytes);
         }
     }
 
     /** Sends an ICMP error for a UDP datagram to a closed port, within the rate limit (RFC 1812 section 4.3.2.8). */
     public void refuse(ParsedFrame datagram, long nowNanos) {
-        errors.portUnreachable(datagram, nowNanos);
+        errors.sendPortUnreachable(datagram, nowNanos);
     }
 
     /** Sends an ICMP error for a packet that the host cannot process, if one is permitted and within the rate limit. */
     public void refuse(ParsedFrame packet, ParseVerdict verdict, long nowNanos) {
-        errors.unusable(packet, verdict, source(IpAddress.sourceOf(packet)), nowNanos);
+        errors.sendUnknownHeaderError(packet, verdict, source(IpAddress.sourceOf(packet)), nowNanos);
     }
 
     /** Sends an ICMP error for a packet that was not completely reassembled in time, given its first fragment. */
-    public void reassemblyExpired(ParsedFrame firstFragment, long nowNanos) {
-        errors.reassemblyTimeExceeded(firstFragment, nowNanos);
+    public void onReassemblyExpired(ParsedFrame firstFragment, long nowNanos) {
+        errors.sendReassemblyTimeExceeded(firstFragment, nowNanos);
     }
 
     /** Resolves the MAC address of a host on the link, or keeps it reachable, because packets are sent to it. */
     public void solicit(IpAddress hop, long nowNanos) {
-        neighbors.use(hop, nowNanos);
+        neighbors.recordUse(hop, nowNanos);
     }
 
     private boolean isRouter(IpAddress host) {
@@ -374,9 +374,9 @@ public final class UserspaceHost {
         }
         counters.addressRequestsSent++;
         if (target.isIpv4()) {
-            frames.arp(ArpPacket.REQUEST, mac == Neighbor.NO_MAC ? EthernetHeader.BROADCAST : mac, source, 0, target);
+            frames.sendArp(ArpPacket.REQUEST, mac == Neighbor.NO_MAC ? EthernetHeader.BROADCAST : mac, source, 0, target);
         } else {
-            frames.solicitation(source, target, mac);
+            frames.sendSolicitation(source, target, mac);
         }
     }
 
@@ -410,14 +410,14 @@ public final class UserspaceHost {
             IpAddress source = source(ALL_NODES);
             if (source != null) {
                 routerSolicitations++;
-                frames.routerSolicitation(source);
+                frames.sendRouterSolicitation(source);
             }
             nextRouterSolicitationNanos = nowNanos + ROUTER_SOLICITATION_INTERVAL_NANOS;
         }
     }
 
     private boolean needsRouters() {
-        return routerSolicitations < MAX_ROUTER_SOLICITATIONS && !routers.hasAdvertisement();
+        return routerSolicitations < MAX_ROUTER_SOLICITATIONS && !routers.hasReceivedAdvertisement();
     }
 
     /** Returns when {@link #poll} must be called next, or Long.MAX_VALUE. */
@@ -441,7 +441,7 @@ public final class UserspaceHost {
         List<UserspaceAddress> usable = claims.stream().filter(claim -> claim.state() != AddressClaim.State.DUPLICATE)
                 .map(AddressClaim::own).toList();
         int mtuBytes = routers.mtuBytes() == 0 ? linkMtuBytes : Math.min(routers.mtuBytes(), linkMtuBytes);
-        return UserspaceRoutes.snapshot(++generation, new Link(LINK_INDEX, linkName, config.mac(), mtuBytes,
-                UserspaceRoutes.LINK_FLAGS), usable, config.gateways(), routers, neighbors);
+        return UserspaceSnapshots.snapshot(++generation, new Link(LINK_INDEX, linkName, config.mac(), mtuBytes,
+                UserspaceSnapshots.LINK_FLAGS), usable, config.gateways(), routers, neighbors);
     }
 }

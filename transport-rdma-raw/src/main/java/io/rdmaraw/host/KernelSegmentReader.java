@@ -23,11 +23,11 @@ import java.util.concurrent.locks.LockSupport;
  * kernel reassembles, and packets with extension headers. A thread reads raw sockets and passes the segments to a stack
  * of the link. The thread runs as long as there is a stack. Thread-safe.
  */
-final class HostSegments {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostSegments.class);
-    private static final Map<String, HostSegments> BY_LINK = new HashMap<>();
+final class KernelSegmentReader {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelSegmentReader.class);
+    private static final Map<String, KernelSegmentReader> BY_LINK = new HashMap<>();
     private static final int PORTS = 1 << 16;
-    private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long ERROR_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final String name;
     private final String linkName;
@@ -40,18 +40,18 @@ final class HostSegments {
     /** Set when the thread has stopped reading the sockets. */
     private boolean ended;
 
-    private HostSegments(String name, String linkName) {
+    private KernelSegmentReader(String name, String linkName) {
         this.name = name;
         this.linkName = linkName;
     }
 
     /** Adds a stack to the instance for a link in the network namespace of the calling thread. Returns the instance. */
-    static HostSegments join(String linkName, PortOwner stack) throws IOException {
+    static KernelSegmentReader join(String linkName, PortOwner stack) throws IOException {
         String name = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")) + " " + linkName;
         synchronized (BY_LINK) {
-            HostSegments instance = BY_LINK.get(name);
+            KernelSegmentReader instance = BY_LINK.get(name);
             if (instance == null) {
-                instance = new HostSegments(name, linkName);
+                instance = new KernelSegmentReader(name, linkName);
                 BY_LINK.put(name, instance);
                 instance.start();
             }
@@ -75,7 +75,7 @@ final class HostSegments {
     synchronized void acquirePort(int port) {
         if (portUsers[port]++ == 0) {
             ports.set(port);
-            onPortsChanged();
+            requestFilterUpdate();
         }
     }
 
@@ -83,12 +83,12 @@ final class HostSegments {
     synchronized void releasePort(int port) {
         if (--portUsers[port] == 0) {
             ports.clear(port);
-            onPortsChanged();
+            requestFilterUpdate();
         }
     }
 
     /** Makes the thread update the socket filters. One update may cover several changes. */
-    private void onPortsChanged() {
+    private void requestFilterUpdate() {
         if (!portsChanged) {
             portsChanged = true;
             wake();
@@ -107,7 +107,7 @@ final class HostSegments {
         wakeup.close();
     }
 
-    private synchronized BitSet updatePortsIfChanged() {
+    private synchronized BitSet takeChangedPorts() {
         boolean changed = portsChanged;
         portsChanged = false;
         return changed ? (BitSet) ports.clone() : null;
@@ -132,7 +132,7 @@ final class HostSegments {
         try (socket; FdWaiter waiter = new FdWaiter(socket.fd(), socket.fdv6(), wakeup.fd())) {
             SnapshotRateLimiter updateLimiter = new SnapshotRateLimiter(System.nanoTime());
             while (!isObsolete()) {
-                waiter.await(select(socket, updateLimiter));
+                waiter.await(updateFiltersIfDue(socket, updateLimiter));
                 wakeup.drain();
                 poll(socket);
             }
@@ -146,15 +146,15 @@ final class HostSegments {
      * connection changes the ports. So updates are limited to a share of the time. Returns how long to wait for the
      * next update in nanoseconds, or -1.
      */
-    private long select(SegmentSocket socket, SnapshotRateLimiter updateLimiter) {
+    private long updateFiltersIfDue(SegmentSocket socket, SnapshotRateLimiter updateLimiter) {
         long now = System.nanoTime();
         if (!updateLimiter.allows(now)) {
             return Math.max(1, updateLimiter.dueNanos() - now);
         }
-        BitSet changed = updatePortsIfChanged();
+        BitSet changed = takeChangedPorts();
         if (changed != null) {
             socket.select(changed);
-            updateLimiter.spent(System.nanoTime() - now);
+            updateLimiter.recordSpent(System.nanoTime() - now);
         }
         return -1;
     }
@@ -169,7 +169,7 @@ final class HostSegments {
             }
         } catch (Throwable e) {
             LOGGER.warn("dropped a TCP segment that the kernel has reassembled", e);
-            LockSupport.parkNanos(PAUSE_NANOS);
+            LockSupport.parkNanos(ERROR_PAUSE_NANOS);
         }
     }
 

@@ -14,21 +14,21 @@ import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.stream.Collectors;
 
-/** The installed {@link DirectRings} services, loaded once. */
-final class DirectRingsRegistry {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DirectRingsRegistry.class);
-    private static final List<DirectRings> SERVICES = load(ServiceLoader.load(DirectRings.class,
-            DirectRings.class.getClassLoader()).iterator());
+/** The installed {@link DirectRingDriver} services, loaded once. */
+final class DirectRingDrivers {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(DirectRingDrivers.class);
+    private static final List<DirectRingDriver> SERVICES = load(ServiceLoader.load(DirectRingDriver.class,
+            DirectRingDriver.class.getClassLoader()).iterator());
 
-    private DirectRingsRegistry() {
+    private DirectRingDrivers() {
     }
 
     /**
      * Loads the services. One that cannot be loaded is skipped with a warning; its devices are then driven
      * through libibverbs.
      */
-    static List<DirectRings> load(Iterator<DirectRings> services) {
-        List<DirectRings> loaded = new ArrayList<>();
+    static List<DirectRingDriver> load(Iterator<DirectRingDriver> services) {
+        List<DirectRingDriver> loaded = new ArrayList<>();
         boolean more = true;
         while (more) {
             try {
@@ -48,18 +48,18 @@ final class DirectRingsRegistry {
      *
      * @throws UnsupportedOperationException if direct rings are required and not available
      */
-    static DirectRings of(DirectAccess requested, VerbsContext context) {
+    static DirectRingDriver of(DirectAccess requested, VerbsContext context) {
         if (requested == DirectAccess.NEVER) {
             return null;
         }
         boolean isSoft = isSoft(context);
-        for (DirectRings rings : SERVICES) {
-            if (!isSoft && rings.unavailability(context) == null) {
-                return rings;
+        for (DirectRingDriver driver : SERVICES) {
+            if (!isSoft && driver.unavailability(context) == null) {
+                return driver;
             }
         }
         if (requested == DirectAccess.REQUIRED && SERVICES.isEmpty()) {
-            throw new UnsupportedOperationException("direct verbs are required, but no service " + DirectRings.class
+            throw new UnsupportedOperationException("direct verbs are required, but no service " + DirectRingDriver.class
                     .getName() + " is on the class path; when jars are merged, merge META-INF/services too");
         }
         if (requested == DirectAccess.REQUIRED) {
@@ -76,7 +76,7 @@ final class DirectRingsRegistry {
     }
 
     private static String unavailability(VerbsContext context) {
-        return SERVICES.stream().map(rings -> rings.unavailability(context)).collect(Collectors.joining(" and "));
+        return SERVICES.stream().map(driver -> driver.unavailability(context)).collect(Collectors.joining(" and "));
     }
 
     /** Returns whether TSO sends posted through libibverbs work on this device. */
@@ -84,20 +84,20 @@ final class DirectRingsRegistry {
         // Some driver libraries have a defect in TSO sends. Without a service that knows the library, assume the
         // defect.
         return isSoft(context) || !SERVICES.isEmpty()
-                && SERVICES.stream().allMatch(rings -> rings.verbsSupportsTso(context));
+                && SERVICES.stream().allMatch(driver -> driver.verbsSupportsTso(context));
     }
 
-    /** Calls {@link DirectRings#registerVerbsSender} of all services. */
+    /** Calls {@link DirectRingDriver#registerVerbsSender} of all services. */
     static Runnable registerVerbsSender(VerbsContext context, QueuePair queuePair) {
         List<Runnable> deregistrations = new ArrayList<>();
         if (!isSoft(context)) {
-            SERVICES.forEach(rings -> deregistrations.add(rings.registerVerbsSender(context, queuePair)));
+            SERVICES.forEach(driver -> deregistrations.add(driver.registerVerbsSender(context, queuePair)));
         }
         return () -> deregistrations.forEach(Runnable::run);
     }
 
     /** Returns the kinds of devices with direct rings, for messages. */
     static String driverNames() {
-        return SERVICES.stream().map(DirectRings::driverName).collect(Collectors.joining(" or "));
+        return SERVICES.stream().map(DirectRingDriver::driverName).collect(Collectors.joining(" or "));
     }
 }

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-class IcmpErrorsTest {
+class IcmpErrorParserTest {
     private static final IpAddress LOCAL = IpAddress.parse("fd00::1");
     private static final IpAddress REMOTE = IpAddress.parse("fd01::1");
 
@@ -33,7 +33,7 @@ class IcmpErrorsTest {
         Ipv6Header.setSource(memory + 8, LOCAL.high(), LOCAL.low());
         Ipv6Header.setDestination(memory + 8, REMOTE.high(), REMOTE.low());
         UdpHeader.write(memory + 48, 1000, 53, 8);
-        IcmpError error = new IcmpErrors(new ParseCounters()).readIcmpv6(memory, 56, REMOTE);
+        IcmpError error = new IcmpErrorParser(new ParseCounters()).readIcmpv6(memory, 56, REMOTE);
         assertEquals(read, error.nextHopMtuBytes());
         assertEquals(IcmpErrorKind.PACKET_TOO_BIG, error.kind());
     }
@@ -44,6 +44,6 @@ class IcmpErrorsTest {
             "3, 3, PORT_UNREACHABLE", "3, 4, PACKET_TOO_BIG", "3, 9, PROHIBITED", "3, 10, PROHIBITED",
             "3, 13, PROHIBITED", "11, 0, TIME_EXCEEDED", "12, 0, PARAMETER_PROBLEM"})
     void eachCodeOfIpv4HasItsMeaning(int type, int code, IcmpErrorKind kind) {
-        assertEquals(kind, IcmpErrors.kindOf(type, code));
+        assertEquals(kind, IcmpErrorParser.kindOf(type, code));
     }
 }

@@ -1,6 +1,6 @@
 package io.rdmaraw.queue.mlx5;
 
-import io.rdmaraw.queue.DirectRings;
+import io.rdmaraw.queue.DirectRingDriver;
 import io.rdmaraw.queue.FrameQueueOptions;
 import io.rdmaraw.queue.QueuePairResources;
 import io.rdmaraw.queue.ReceiveRing;
@@ -17,7 +17,7 @@ import io.rdmaraw.verbs.objects.VerbsContext;
 import io.rdmaraw.verbs.objects.WorkQueue;
 
 /** Direct rings of devices that libmlx5 drives: ConnectX-4 and later, and BlueField. */
-public final class Mlx5DirectRings implements DirectRings {
+public final class Mlx5DirectRingDriver implements DirectRingDriver {
     @Override
     public String driverName() {
         return "mlx5";
@@ -43,8 +43,8 @@ public final class Mlx5DirectRings implements DirectRings {
     }
 
     @Override
-    public int maxSendRequests(FrameQueueOptions options, int maxHeaderBytes) {
-        return Mlx5SendRing.maxRequests(options.sendQueueDepth(), options.maxSendSge(), maxHeaderBytes);
+    public int maxSendRequests(FrameQueueOptions options, int maxTsoHeaderBytes) {
+        return Mlx5SendRing.maxRequests(options.sendQueueDepth(), options.maxSendSge(), maxTsoHeaderBytes);
     }
 
     @Override
@@ -58,9 +58,9 @@ public final class Mlx5DirectRings implements DirectRings {
     }
 
     @Override
-    public CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
+    public CompletionQueue createCompressedCompletionQueue(VerbsContext context, int minEntries, CompletionChannel completionChannel,
             int completionVector, boolean striding) {
-        return Mlx5dv.createCompressed(context, minEntries, channel, completionVector, striding);
+        return Mlx5dv.createCompressedCompletionQueue(context, minEntries, completionChannel, completionVector, striding);
     }
 
     @Override
@@ -69,18 +69,18 @@ public final class Mlx5DirectRings implements DirectRings {
     }
 
     @Override
-    public WorkQueue createStriding(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
-        return Mlx5dv.createStriding(device.context(), device.protectionDomain(), completions, plan.maxRequests(),
+    public WorkQueue createStridingWorkQueue(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
+        return Mlx5dv.createStridingWorkQueue(device.context(), device.protectionDomain(), completions, plan.maxRequests(),
                 plan.layout().stridesPerChunk(), plan.layout().strideBytes());
     }
 
     @Override
-    public ReceiveRing receiveRing(QueuePairResources queues) {
+    public ReceiveRing createReceiveRing(QueuePairResources queues) {
         return queues.setup().plan() != null ? new StridingReceiveRing(queues) : new Mlx5ReceiveRing(queues);
     }
 
     @Override
-    public SendRing sendRing(QueuePairResources queues) {
+    public SendRing createSendRing(QueuePairResources queues) {
         return new Mlx5SendRing(queues);
     }
 }

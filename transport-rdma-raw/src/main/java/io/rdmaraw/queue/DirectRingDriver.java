@@ -15,7 +15,7 @@ import io.rdmaraw.verbs.objects.WorkQueue;
  * {@code META-INF/services}. The optional features (compressed completions, striding receive, multi-packet
  * requests) have defaults for devices without them.
  */
-public interface DirectRings {
+public interface DirectRingDriver {
     /** Returns the name of the driver for messages, for example {@code mlx5}. */
     String driverName();
 
@@ -62,7 +62,7 @@ public interface DirectRings {
      * request, so implementations should return less: a ring of the default size may exceed the cache, and every
      * send would evict other data.
      */
-    default int maxSendRequests(FrameQueueOptions options, int maxHeaderBytes) {
+    default int maxSendRequests(FrameQueueOptions options, int maxTsoHeaderBytes) {
         return options.sendQueueDepth();
     }
 
@@ -70,7 +70,7 @@ public interface DirectRings {
      * Creates a completion queue with completions compressed by the device. Requires
      * {@link #canCompressCompletions}.
      */
-    default CompletionQueue createCompressed(VerbsContext context, int minEntries, CompletionChannel channel,
+    default CompletionQueue createCompressedCompletionQueue(VerbsContext context, int minEntries, CompletionChannel completionChannel,
             int completionVector, boolean striding) {
         throw new UnsupportedOperationException(context.deviceName() + " cannot compress completions");
     }
@@ -81,13 +81,13 @@ public interface DirectRings {
     }
 
     /** Creates a striding receive queue. The plan must be within {@link #stridingLimits}. */
-    default WorkQueue createStriding(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
+    default WorkQueue createStridingWorkQueue(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
         throw new UnsupportedOperationException(device.name() + " has no striding receive queues");
     }
 
     /** Creates the receive ring of a frame queue. It uses the striding receive queue if there is one. */
-    ReceiveRing receiveRing(QueuePairResources queues);
+    ReceiveRing createReceiveRing(QueuePairResources queues);
 
     /** Creates the send ring of a frame queue. */
-    SendRing sendRing(QueuePairResources queues);
+    SendRing createSendRing(QueuePairResources queues);
 }

@@ -8,7 +8,7 @@ import io.rdmaraw.wire.EthernetHeader;
 import java.net.Inet6Address;
 
 /** Creates the flow rules of channels with IP addresses. */
-public final class FlowMatches {
+public final class FlowSpecs {
     /**
      * More specific rules have a higher priority (a lower number). Each priority has few combinations of matched
      * fields, which keeps the lookup in the device short. The step is two because a rule that loops share uses the odd
@@ -18,9 +18,9 @@ public final class FlowMatches {
     static final int ADDRESS_PRIORITY = 2;
     static final int WILDCARD_PRIORITY = 4;
     /** Priority of rules for packets without ports, that is, fragments. */
-    public static final int REST_PRIORITY = 6;
+    public static final int CATCH_ALL_PRIORITY = 6;
 
-    private FlowMatches() {
+    private FlowSpecs() {
     }
 
     public static FlowSpecBuilder toMac(long mac, int priority) {
@@ -35,12 +35,12 @@ public final class FlowMatches {
 
     /** Returns the rule for TCP to a port: three fields, or five for a single connection. */
     static FlowSpec tcp(long mac, IpAddress local, int port, IpAddress remoteOrNull, int remotePort, int ipVersion) {
-        return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp().whole(), port, remoteOrNull, remotePort);
+        return ports(addresses(mac, local, remoteOrNull, ipVersion).tcp().acceptGso(), port, remoteOrNull, remotePort);
     }
 
     /** Returns the rule for TCP to a port at one of the addresses that a wildcard stands for. */
     static FlowSpec wildcardTcp(long mac, IpAddress local, int port) {
-        return addresses(mac, local, null, local.version()).tcp().whole().priority(WILDCARD_PRIORITY)
+        return addresses(mac, local, null, local.version()).tcp().acceptGso().priority(WILDCARD_PRIORITY)
                 .destinationPort(port).build();
     }
 
@@ -76,7 +76,7 @@ public final class FlowMatches {
 
     /** Returns the rule for a group's fragments. */
     public static FlowSpec groupFragments(IpAddress group) {
-        FlowSpecBuilder flow = toMac(groupMac(group), REST_PRIORITY).allowHostTraffic();
+        FlowSpecBuilder flow = toMac(groupMac(group), CATCH_ALL_PRIORITY).allowHostTraffic();
         setDestination(flow, group);
         return flow.build();
     }

@@ -9,8 +9,8 @@ import io.rdmaraw.net.Route;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Creates the snapshots of a {@link UserspaceHost}, with addresses and routes in the form of the kernel's. */
-final class UserspaceRoutes {
+/** Creates the snapshots of a {@link UserspaceHostEngine}, with addresses and routes in the form of the kernel's. */
+final class UserspaceSnapshots {
     /** IFF_UP and IFF_LOWER_UP. */
     static final int LINK_FLAGS = 1 | 1 << 16;
     private static final int SCOPE_GLOBAL = 0;
@@ -23,7 +23,7 @@ final class UserspaceRoutes {
     /** Added to the metric of unreachable routers, which are used last (RFC 4861 section 6.3.6). */
     private static final long DEAD_METRIC = 1 << 20;
 
-    private UserspaceRoutes() {
+    private UserspaceSnapshots() {
     }
 
     static NetworkSnapshot snapshot(long generation, Link link, List<UserspaceAddress> own, List<IpAddress> gateways,
@@ -39,10 +39,10 @@ final class UserspaceRoutes {
             routes.add(onLink(link, prefix.network(), prefix.bits(), null));
         }
         for (IpAddress gateway : gateways) {
-            routes.add(defaultBy(link, gateway, STATIC_METRIC, neighbors));
+            routes.add(defaultRoute(link, gateway, STATIC_METRIC, neighbors));
         }
         for (IpAddress router : learned.routers()) {
-            routes.add(defaultBy(link, router, LEARNED_METRIC, neighbors));
+            routes.add(defaultRoute(link, router, LEARNED_METRIC, neighbors));
         }
         return new NetworkSnapshot(generation, List.of(link), addresses, routes, neighbors.neighbors(link.index()),
                 false);
@@ -66,7 +66,7 @@ final class UserspaceRoutes {
         return new Route(network, bits, Route.MAIN_TABLE, Route.UNICAST, 0, sourceOrNull, 0, hops(link, null));
     }
 
-    private static Route defaultBy(Link link, IpAddress gateway, long usualMetric, NeighborCache neighbors) {
+    private static Route defaultRoute(Link link, IpAddress gateway, long usualMetric, NeighborCache neighbors) {
         long metric = neighbors.isDead(gateway) ? DEAD_METRIC + usualMetric : usualMetric;
         return new Route(gateway.isIpv4() ? IpAddress.ANY_IPV4 : IpAddress.ANY_IPV6, 0, Route.MAIN_TABLE,
                 Route.UNICAST, metric, null, 0, hops(link, gateway));

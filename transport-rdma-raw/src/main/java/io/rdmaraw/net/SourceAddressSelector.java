@@ -11,7 +11,7 @@ import java.util.Map;
  * Selects source addresses as Linux does: {@code inet_select_addr} for IPv4, {@code ipv6_dev_get_saddr} (RFC
  * 6724 section 5) for IPv6. Immutable.
  */
-final class SourceAddresses {
+final class SourceAddressSelector {
     private static final int SCOPE_SITE = 5;
     private static final int SCOPE_GLOBAL = 14;
     /** Penalty of an address with a narrower scope than the destination. Any wider scope is better. */
@@ -36,7 +36,7 @@ final class SourceAddresses {
     /**
      * @param addresses in the order of the kernel's lists, for equal link and scope
      */
-    SourceAddresses(List<Link> links, List<LocalAddress> addresses) {
+    SourceAddressSelector(List<Link> links, List<LocalAddress> addresses) {
         this.links = new ArrayList<>(links);
         // The loopback interface is the first one of each namespace.
         this.links.sort(Comparator.comparing(link -> !link.isLoopback()));

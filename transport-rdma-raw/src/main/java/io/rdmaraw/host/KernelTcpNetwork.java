@@ -16,18 +16,18 @@ import java.util.concurrent.ScheduledExecutorService;
  * The kernel's network for one loop's TCP: it uses the MAC and IP addresses, routes and neighbours of the kernel.
  * Kernel sockets bound to the ports reserve them against other programs. ICMP errors are received from the kernel.
  */
-public final class SharedTcpNetwork extends LinkTcpNetwork {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(SharedTcpNetwork.class);
+public final class KernelTcpNetwork extends LinkTcpNetwork {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelTcpNetwork.class);
 
-    private final HostIcmp icmp;
+    private final KernelIcmpReader icmp;
     private final EphemeralPorts ports;
     /** Null if segments cannot be received from the kernel. */
-    private HostSegments segments;
+    private KernelSegmentReader segments;
 
-    public SharedTcpNetwork(String deviceName, IpContext ipContext, ScheduledExecutorService loop)
+    public KernelTcpNetwork(String deviceName, IpContext ipContext, ScheduledExecutorService loop)
             throws IOException {
         super(deviceName, KernelIpHost.ofCallingThread(), ipContext, loop);
-        icmp = HostIcmp.ofCallingThread();
+        icmp = KernelIcmpReader.ofCallingThread();
         ports = EphemeralPorts.ofCallingThread();
     }
 
@@ -35,7 +35,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
     public void stackStarted(PortOwner stack) {
         icmp.add(stack);
         try {
-            segments = HostSegments.join(linkName(), stack);
+            segments = KernelSegmentReader.join(linkName(), stack);
         } catch (IOException e) {
             LOGGER.warn("cannot receive fragmented TCP segments from the kernel; they are dropped", e);
         }
@@ -70,7 +70,7 @@ public final class SharedTcpNetwork extends LinkTcpNetwork {
 
     /** Returns the port, and receives the segments for it that the kernel reassembles. */
     private Port withSegments(int port, Runnable releaseAction) {
-        HostSegments from = segments;
+        KernelSegmentReader from = segments;
         if (from == null) {
             return new Port(port, null, releaseAction);
         }

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** Life cycle of the shutdown hook. {@code EndOfProcessOverVethTest} checks what it does. */
 @Timeout(60)
-class EndOfProcessTest {
+class TcpShutdownHookTest {
     private static final String DEVICE = "soft:loop:end-of-process";
 
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1,
@@ -59,16 +59,16 @@ class EndOfProcessTest {
 
     @Test
     void deviceInMemoryNeedsNoHook() {
-        assertNull(EndOfProcess.hook());
+        assertNull(TcpShutdownHook.hook());
     }
 
     @Test
     void hookIsRemovedWithTheLastStack() {
-        EndOfProcess.add(stack);
-        Thread hook = EndOfProcess.hook();
+        TcpShutdownHook.add(stack);
+        Thread hook = TcpShutdownHook.hook();
         assertNotNull(hook);
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
-        assertNull(EndOfProcess.hook());
+        assertNull(TcpShutdownHook.hook());
         assertFalse(Runtime.getRuntime().removeShutdownHook(hook), "the hook is still registered");
     }
 
@@ -78,8 +78,8 @@ class EndOfProcessTest {
         Bootstrap client = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                 .handler(new InactiveCounter());
         client.connect(server.localAddress()).sync();
-        EndOfProcess.add(stack);
-        EndOfProcess.closeConnections();
+        TcpShutdownHook.add(stack);
+        TcpShutdownHook.closeConnections();
         group.submit(() -> { }).sync();
         assertEquals(0, inactive.get(), "calls of channelInactive");
         assertFalse(client.connect(server.localAddress()).await().isSuccess(), "a connection to the closed server");

@@ -9,11 +9,11 @@ import io.rdmaraw.verbs.abi.Sge;
  * Describes the parts of a frame as scatter-gather elements, if they lie in registered memory. Counts frames
  * for which that is not possible, by reason.
  */
-final class ScatterGatherList {
+final class FrameGatherer {
     private final RegisteredRanges ranges;
     private final QueueCounters counters;
 
-    ScatterGatherList(RegisteredRanges ranges, QueueCounters counters) {
+    FrameGatherer(RegisteredRanges ranges, QueueCounters counters) {
         this.ranges = ranges;
         this.counters = counters;
     }

@@ -11,7 +11,7 @@ import java.io.IOException;
  * {@code RTM_NEWNEIGH} with {@code NTF_SELF}, as used by {@code bridge fdb add MAC dev DEV self}. A virtual
  * function receives no others. Needs CAP_NET_ADMIN.
  */
-final class ReceivedAddresses implements AutoCloseable {
+final class InterfaceMacList implements AutoCloseable {
     private static final int RTM_NEWNEIGH = 28;
     private static final int RTM_DELNEIGH = 29;
     private static final int NLM_F_EXCL = 0x200;
@@ -30,7 +30,7 @@ final class ReceivedAddresses implements AutoCloseable {
     private final NetlinkReader reader = new NetlinkReader();
 
     /** Opens a socket in the network namespace of the calling thread. */
-    ReceivedAddresses() throws IOException {
+    InterfaceMacList() throws IOException {
     }
 
     /** Adds an address. Returns 0 or the error number; EEXIST if it is already in the list. */
@@ -49,7 +49,7 @@ final class ReceivedAddresses implements AutoCloseable {
                 .fixedByte(NDM_STATE_OFFSET, NUD_PERMANENT).fixedByte(NDM_FLAGS_OFFSET, NTF_SELF)
                 .mac(NDA_LLADDR, mac));
         socket.awaitReply(reader, SEQUENCE);
-        return reader.error();
+        return reader.errno();
     }
 
     @Override

@@ -21,17 +21,17 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-class DirectRingsTest {
+class DirectRingDriversTest {
     private static final Path CLASSES = classes();
 
     private static Path classes() {
-        return Path.of(DirectRings.class.getProtectionDomain().getCodeSource().getLocation().getPath());
+        return Path.of(DirectRingDriver.class.getProtectionDomain().getCodeSource().getLocation().getPath());
     }
 
     @Test
     void classPathDeclaresTheServicesOfTheModule() throws IOException {
         assertEquals(ofModule(), ofClassPath());
-        assertTrue(ofModule().containsKey(DirectRings.class.getName()));
+        assertTrue(ofModule().containsKey(DirectRingDriver.class.getName()));
     }
 
     private static Map<String, Set<String>> ofModule() throws IOException {
@@ -59,9 +59,9 @@ class DirectRingsTest {
 
     @Test
     void unloadableServiceDoesNotAffectOthers() {
-        DirectRings loaded = (DirectRings) Proxy.newProxyInstance(DirectRings.class.getClassLoader(),
-                new Class<?>[] {DirectRings.class}, (proxy, method, arguments) -> null);
-        Iterator<DirectRings> services = new Iterator<>() {
+        DirectRingDriver loaded = (DirectRingDriver) Proxy.newProxyInstance(DirectRingDriver.class.getClassLoader(),
+                new Class<?>[] {DirectRingDriver.class}, (proxy, method, arguments) -> null);
+        Iterator<DirectRingDriver> services = new Iterator<>() {
             private int asked;
 
             @Override
@@ -70,14 +70,14 @@ class DirectRingsTest {
             }
 
             @Override
-            public DirectRings next() {
+            public DirectRingDriver next() {
                 if (asked++ == 0) {
                     throw new ServiceConfigurationError("planted");
                 }
                 return loaded;
             }
         };
-        assertEquals(1, DirectRingsRegistry.load(services).size());
+        assertEquals(1, DirectRingDrivers.load(services).size());
     }
 
     @Test

@@ -36,7 +36,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Userspace hosts on one link, in virtual time. */
-class UserspaceHostTest {
+class UserspaceHostEngineTest {
     private static final long MAC_A = 0x02_00_00_00_00_0aL;
     private static final long MAC_B = 0x02_00_00_00_00_0bL;
     private static final IpAddress IP_A = IpAddress.parse("10.0.0.1");
@@ -102,7 +102,7 @@ class UserspaceHostTest {
     }
 
     private final class Host implements ControlOutput {
-        final UserspaceHost stack;
+        final UserspaceHostEngine stack;
         final long mac;
         NetworkSnapshot snapshot;
         private final long frame = Libc.allocateZeroed(FRAME_BYTES);
@@ -114,7 +114,7 @@ class UserspaceHostTest {
             for (String address : addresses) {
                 own.add(UserspaceAddress.parse(address));
             }
-            stack = new UserspaceHost(new UserspaceHostConfig(mac, own, gateways, detect), "own0", 1500, this, random);
+            stack = new UserspaceHostEngine(new UserspaceHostConfig(mac, own, gateways, detect), "own0", 1500, this, random);
             link.hosts.add(this);
             stack.start(link.nowNanos);
             look();
@@ -164,7 +164,7 @@ class UserspaceHostTest {
 
         @Override
         public void send(int lengthBytes) {
-            byte[] bytes = new byte[Math.max(lengthBytes, EthernetHeader.MINIMUM_FRAME_BYTES)];
+            byte[] bytes = new byte[Math.max(lengthBytes, EthernetHeader.MIN_FRAME_BYTES)];
             for (int i = 0; i < lengthBytes; i++) {
                 bytes[i] = NativeMemory.getByte(frame + i);
             }
@@ -176,7 +176,7 @@ class UserspaceHostTest {
 
         Neighbor neighbor(IpAddress address) {
             look();
-            return snapshot.neighbor(UserspaceHost.LINK_INDEX, address);
+            return snapshot.neighbor(UserspaceHostEngine.LINK_INDEX, address);
         }
 
         void solicit(IpAddress hop) {
@@ -206,7 +206,7 @@ class UserspaceHostTest {
         assertEquals(5, arps.size());
         for (int i = 0; i < 5; i++) {
             Host.Reader reader = new Host.Reader(arps.get(i));
-            long arp = reader.parsed.networkAddress();
+            long arp = reader.parsed.networkHeaderAddress();
             assertEquals(i < 3 ? 0 : IP_A.ipv4(), ArpPacket.senderIp(arp), "three probes, then two announcements");
             assertEquals(IP_A.ipv4(), ArpPacket.targetIp(arp));
         }
@@ -321,7 +321,7 @@ class UserspaceHostTest {
             a.receive(echo(ipv4, 56));
             Host.Reader reply = new Host.Reader(link.sent.getFirst());
             assertEquals(ipv4 ? ParseVerdict.ICMP : ParseVerdict.ICMPV6, reply.verdict, "checksums hold");
-            long message = reply.parsed.transportAddress();
+            long message = reply.parsed.transportHeaderAddress();
             assertEquals(ipv4 ? IcmpHeader.ECHO_REPLY : IcmpHeader.V6_ECHO_REPLY, IcmpHeader.type(message));
             assertEquals(77, NetworkOrder.getU16(message + 6));
             assertEquals(ipv4 ? IP_B : IP6_B, IpAddress.destinationOf(reply.parsed));
@@ -337,7 +337,7 @@ class UserspaceHostTest {
         Host a = host(MAC_A, "fd00::1/64");
         link.pass(1);
         assertTrue(link.sent.stream().map(Host.Reader::new).anyMatch(reader -> reader.verdict == ParseVerdict.ICMPV6
-                && IcmpHeader.type(reader.parsed.transportAddress()) == NeighborDiscovery.ROUTER_SOLICITATION));
+                && IcmpHeader.type(reader.parsed.transportHeaderAddress()) == NeighborDiscovery.ROUTER_SOLICITATION));
         IpAddress far = IpAddress.parse("2001:db8::1");
         assertNull(a.snapshot.path(far, 0));
         IpAddress router = IpAddress.parse("fe80::99");

@@ -19,7 +19,7 @@ import java.util.stream.Stream;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 @Timeout(60)
-class HostSegmentsTest {
+class KernelSegmentReaderTest {
     private static final int PORT = 40_001;
     private static final int ROUNDS = 64;
     private static final int MANY_PORTS = 10_000;
@@ -43,13 +43,13 @@ class HostSegmentsTest {
         }
 
         @Override
-        public void icmpError(IcmpError error) {
+        public void onIcmpError(IcmpError error) {
         }
     }
 
     private static long eventDescriptors() throws IOException {
         try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
-            return all.filter(HostSegmentsTest::isEventDescriptor).count();
+            return all.filter(KernelSegmentReaderTest::isEventDescriptor).count();
         }
     }
 
@@ -68,7 +68,7 @@ class HostSegmentsTest {
         long before = eventDescriptors();
         for (int i = 0; i < ROUNDS; i++) {
             NoStack stack = new NoStack();
-            HostSegments segments = HostSegments.join("lo", stack);
+            KernelSegmentReader segments = KernelSegmentReader.join("lo", stack);
             segments.acquirePort(PORT);
             segments.leave(stack);
             Thread.sleep(1);
@@ -92,7 +92,7 @@ class HostSegmentsTest {
     @Test
     void changesUseLimitedProcessorTime() throws Exception {
         NoStack stack = new NoStack();
-        HostSegments segments = HostSegments.join("lo", stack);
+        KernelSegmentReader segments = KernelSegmentReader.join("lo", stack);
         for (int port = PORT; port < PORT + 2 * MANY_PORTS; port += 2) {
             segments.acquirePort(port);
         }

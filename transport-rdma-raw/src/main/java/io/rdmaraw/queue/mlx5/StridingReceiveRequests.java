@@ -16,7 +16,7 @@ import io.rdmaraw.verbs.objects.CompletionQueue;
  * in the order in which they were posted, and each from its beginning. Therefore a completion covers the
  * strides that follow those of the previous completion.
  */
-final class StridingReceives extends ReceiveRequests {
+final class StridingReceiveRequests extends ReceiveRequests {
     /** Returned by {@link #consume} if the device reports another position than expected. */
     static final int DESYNCHRONIZED = -1;
 
@@ -30,16 +30,16 @@ final class StridingReceives extends ReceiveRequests {
     private int produced;
     private int consumed;
     /** The next stride in the chunk that is being filled. */
-    private int stride;
+    private int nextStride;
 
-    StridingReceives(ReceiveQueueRing ring, QueuePairResources queues) {
+    StridingReceiveRequests(ReceiveQueueRing ring, QueuePairResources queues) {
         super(queues.counters(), Math.min(queues.setup().plan().maxRequests(), ring.entries()), 1);
         StrideLayout layout = queues.setup().plan().layout();
         slots = queues.slots();
         completionQueue = queues.receiveCompletions();
         stridesPerChunk = layout.stridesPerChunk();
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
-                queues.arrays().allocate(Mlx5CompletionQueue.SCRATCH_BYTES), true);
+                queues.arena().allocate(Mlx5CompletionQueue.SCRATCH_BYTES), true);
         queue = Mlx5ReceiveQueue.striding(ring, layout.chunkBytes(), slots.slot(0).lkey());
         firstSlots = new int[queue.entries()];
     }
@@ -52,29 +52,29 @@ final class StridingReceives extends ReceiveRequests {
      * Consumes the strides of a completion. Hot path.
      *
      * @param count    number of strides
-     * @param reported index of the first stride as reported by the device
+     * @param reportedStride index of the first stride as reported by the device
      * @return the slot of the first stride, or {@link #DESYNCHRONIZED}
      */
-    int consume(int count, int reported) {
-        int first = stride;
+    int consume(int count, int reportedStride) {
+        int first = nextStride;
         int end = first + count;
-        if (reported != first || count == 0 || end > stridesPerChunk || consumed == produced) {
+        if (reportedStride != first || count == 0 || end > stridesPerChunk || consumed == produced) {
             return DESYNCHRONIZED;
         }
         int slot = firstSlots[queue.ringIndexOf(consumed)] + first;
         if (end == stridesPerChunk) {
-            stride = 0;
+            nextStride = 0;
             consumed++;
-            completed();
+            recordCompletion();
         } else {
-            stride = end;
+            nextStride = end;
         }
         return slot;
     }
 
     /** Stops the queue because the positions of further frames are unknown. */
     void stopDesynchronized() {
-        fail(WcStatus.BAD_RESP_ERR);
+        handleError(WcStatus.BAD_RESP_ERR);
         stop();
     }
 
@@ -95,7 +95,7 @@ final class StridingReceives extends ReceiveRequests {
 
     @Override
     protected int postDescribed(int count) {
-        queue.ring();
+        queue.ringDoorbell();
         return count;
     }
 
@@ -107,10 +107,10 @@ final class StridingReceives extends ReceiveRequests {
     protected void reclaimAll() {
         completions.discardAll();
         while (consumed != produced) {
-            slots.releaseStrides(firstSlots[queue.ringIndexOf(consumed)] + stride, stridesPerChunk - stride);
-            stride = 0;
+            slots.releaseStrides(firstSlots[queue.ringIndexOf(consumed)] + nextStride, stridesPerChunk - nextStride);
+            nextStride = 0;
             consumed++;
-            completed();
+            recordCompletion();
         }
         produced = 0;
         consumed = 0;

@@ -11,7 +11,7 @@ import java.util.function.LongSupplier;
  * Records JFR events of one queue. Without a recording, a call costs a test or two and allocates nothing. Used
  * on the loop's thread only.
  */
-public final class DeviceEvents {
+public final class QueueFlightRecorder {
     private final String device;
     private final int port;
     private long lastCopiedFrames;
@@ -23,7 +23,7 @@ public final class DeviceEvents {
      */
     private Object slowConsumerEvent;
 
-    public DeviceEvents(String device, int port) {
+    public QueueFlightRecorder(String device, int port) {
         this.device = device;
         this.port = port;
     }
@@ -106,7 +106,7 @@ public final class DeviceEvents {
             event.device = device;
             event.port = port;
             event.channel = receiver.id();
-            event.made = addedRules.isEmpty() ? "" : addedRules.toString();
+            event.addedRules = addedRules.isEmpty() ? "" : addedRules.toString();
             event.rules = rules;
             event.commit();
         }

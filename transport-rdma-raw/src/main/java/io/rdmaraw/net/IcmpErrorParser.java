@@ -9,7 +9,7 @@ import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
 
 /** Parses ICMP and ICMPv6 errors. Not thread-safe. */
-public final class IcmpErrors {
+public final class IcmpErrorParser {
     /** Codes for filtered packets in RFC 1812 section 5.2.7.1 and RFC 4443 section 3.1. */
     private static final int FIRST_PROHIBITED_CODE = 9;
     private static final int HOST_PROHIBITED_CODE = 10;
@@ -24,13 +24,13 @@ public final class IcmpErrors {
     /**
      * @param counters counters for the verdicts on quoted packets
      */
-    public IcmpErrors(ParseCounters counters) {
+    public IcmpErrorParser(ParseCounters counters) {
         parser = new FrameParser(counters);
     }
 
     /** Returns the error in a parsed ICMP or ICMPv6 message, or null if it contains no relevant error. */
     public IcmpError read(ParsedFrame message) {
-        long icmp = message.transportAddress();
+        long icmp = message.transportHeaderAddress();
         boolean ipv4 = message.ipVersion() == 4;
         IcmpErrorKind kind = kindOf(message.ipVersion(), IcmpHeader.type(icmp), IcmpHeader.code(icmp));
         if (kind == null) {
@@ -99,6 +99,6 @@ public final class IcmpErrors {
         }
         return new IcmpError(kind, mtuBytes, reporter, quote.protocol(), IpAddress.sourceOf(quote), quote.sourcePort(),
                 IpAddress.destinationOf(quote), quote.destinationPort(),
-                NetworkOrder.getInt(quote.transportAddress() + Integer.BYTES));
+                NetworkOrder.getInt(quote.transportHeaderAddress() + Integer.BYTES));
     }
 }

@@ -5,13 +5,13 @@ import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.net.Link;
 
 /** Logs changes of a device's link that affect its connections. Not thread-safe. */
-final class LinkMonitor {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkMonitor.class);
+final class LinkChangeLogger {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(LinkChangeLogger.class);
 
     private final String deviceName;
     private Link last;
 
-    LinkMonitor(String deviceName, Link link) {
+    LinkChangeLogger(String deviceName, Link link) {
         this.deviceName = deviceName;
         last = link;
     }

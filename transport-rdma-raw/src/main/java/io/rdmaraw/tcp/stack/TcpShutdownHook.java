@@ -15,10 +15,10 @@ import java.util.concurrent.TimeUnit;
  * Closes the connections of all open stacks when the JVM exits, as a kernel does. Otherwise idle peers would not be
  * notified. A shutdown hook exists while stacks are open. Thread-safe.
  */
-final class EndOfProcess {
+final class TcpShutdownHook {
     /** System property with the time that peers have to acknowledge, in milliseconds; 0 for no hook. */
     static final String TIMEOUT_PROPERTY = "io.rdmaraw.exitTimeoutMillis";
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(EndOfProcess.class);
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(TcpShutdownHook.class);
     private static final long TIMEOUT_MILLIS = Math.max(0, Long.getLong(TIMEOUT_PROPERTY, 500));
     /** Additional time for loops that are busy when the JVM exits. */
     private static final long BUSY_MILLIS = 1_500;
@@ -27,7 +27,7 @@ final class EndOfProcess {
     /** Null while no stack is open, so that the JVM holds no reference to this class. */
     private static LastShutdownHook hook;
 
-    private EndOfProcess() {
+    private TcpShutdownHook() {
     }
 
     static void stackOpened(TcpStack stack) {
@@ -39,7 +39,7 @@ final class EndOfProcess {
     static synchronized void add(TcpStack stack) {
         STACKS.add(stack);
         if (hook == null) {
-            LastShutdownHook added = new LastShutdownHook("rdma-raw-exit", EndOfProcess::closeConnections);
+            LastShutdownHook added = new LastShutdownHook("rdma-raw-exit", TcpShutdownHook::closeConnections);
             try {
                 Runtime.getRuntime().addShutdownHook(added);
                 hook = added;

@@ -19,25 +19,25 @@ import java.util.concurrent.CopyOnWriteArrayList;
  * does not know the connections and so cannot deliver the errors. Each error is passed to all stacks, because
  * connections may have moved. Thread-safe.
  */
-final class HostIcmp {
-    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(HostIcmp.class);
-    private static final Map<String, HostIcmp> BY_NAMESPACE = new HashMap<>();
+final class KernelIcmpReader {
+    private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelIcmpReader.class);
+    private static final Map<String, KernelIcmpReader> BY_NAMESPACE = new HashMap<>();
 
     private final List<PortOwner> stacks = new CopyOnWriteArrayList<>();
 
-    private HostIcmp() {
+    private KernelIcmpReader() {
     }
 
     /**
      * Returns the instance for the network namespace of the calling thread. It is created on first use and never
      * removed.
      */
-    static HostIcmp ofCallingThread() throws IOException {
+    static KernelIcmpReader ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
-            HostIcmp instance = BY_NAMESPACE.get(namespace);
+            KernelIcmpReader instance = BY_NAMESPACE.get(namespace);
             if (instance == null) {
-                instance = new HostIcmp();
+                instance = new KernelIcmpReader();
                 instance.start();
                 BY_NAMESPACE.put(namespace, instance);
             }
@@ -72,7 +72,7 @@ final class HostIcmp {
     }
 
     private void dispatch(IcmpError error) {
-        stacks.forEach(stack -> stack.icmpError(error));
+        stacks.forEach(stack -> stack.onIcmpError(error));
     }
 
     void add(PortOwner stack) {

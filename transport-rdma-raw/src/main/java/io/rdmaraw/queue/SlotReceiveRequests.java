@@ -4,11 +4,11 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 
 /** Receive requests of one slot each for a frame, or of one chunk each for a packet larger than the MTU. */
-public abstract class SlotReceives extends ReceiveRequests {
+public abstract class SlotReceiveRequests extends ReceiveRequests {
     /** Minimum number of slots to post at once, so that they share a doorbell. */
     private static final int REFILL_BATCH = 32;
-    private static final int LARGE_REFILL_BATCH = 4;
-    static final int MAX_BATCH = FrameQueue.BURST_FRAMES;
+    private static final int GSO_REFILL_BATCH = 4;
+    static final int MAX_BATCH = FrameQueue.MAX_BURST_FRAMES;
     /**
      * Number of free slots left for sending. Without them a queue that is opened while handlers hold frames
      * would take the last slots, and the handlers' frames could not be sent.
@@ -17,7 +17,7 @@ public abstract class SlotReceives extends ReceiveRequests {
 
     private final SlotPool slots;
     /** Whether the requests use chunks, which have no other use. */
-    private final boolean large;
+    private final boolean isGso;
     /**
      * Slots taken back from a failed queue. They are reserved until the queue is refilled: otherwise handlers
      * could take them between failure and recovery, and nothing could be received any more.
@@ -28,26 +28,26 @@ public abstract class SlotReceives extends ReceiveRequests {
     /**
      * @param depth maximum number of posted requests
      */
-    protected SlotReceives(SlotPool slots, QueueCounters counters, int depth) {
+    protected SlotReceiveRequests(SlotPool slots, QueueCounters counters, int depth) {
         this(slots, counters, depth, false);
     }
 
     /**
-     * @param large whether the requests use the pool's chunks
+     * @param isGso whether the requests use the pool's chunks
      */
-    SlotReceives(SlotPool slots, QueueCounters counters, int depth, boolean large) {
-        super(counters, depth, large ? LARGE_REFILL_BATCH : REFILL_BATCH);
+    SlotReceiveRequests(SlotPool slots, QueueCounters counters, int depth, boolean isGso) {
+        super(counters, depth, isGso ? GSO_REFILL_BATCH : REFILL_BATCH);
         this.slots = slots;
-        this.large = large;
+        this.isGso = isGso;
         reservedSlots = new int[depth];
     }
 
     /** Describes a request of the batch. Hot path. */
     protected abstract void describe(int index, FrameBuf slot);
 
-    /** Handles a completion with an error; see {@link #fail(int)}. */
-    public final void fail(int status, int slotIndex) {
-        fail(status);
+    /** Handles a completion with an error; see {@link #handleError(int)}. */
+    public final void handleError(int status, int slotIndex) {
+        handleError(status);
         if (failed()) {
             reservedSlots[reservedCount++] = slotIndex;
         } else {
@@ -56,7 +56,7 @@ public abstract class SlotReceives extends ReceiveRequests {
     }
 
     private void releaseSlot(int slotIndex) {
-        if (large) {
+        if (isGso) {
             slots.releaseStrides(slotIndex, 1);
         } else {
             slots.releaseUnopened(slotIndex);
@@ -64,11 +64,11 @@ public abstract class SlotReceives extends ReceiveRequests {
     }
 
     private int availableForReceiving() {
-        return large ? slots.availableChunks() : Math.max(0, slots.available() - MIN_SENDING_SLOTS);
+        return isGso ? slots.availableChunks() : Math.max(0, slots.available() - MIN_SENDING_SLOTS);
     }
 
     private FrameBuf acquire() {
-        return large ? slots.slot(slots.acquireChunk()) : slots.acquireUnopened();
+        return isGso ? slots.slot(slots.acquireChunk()) : slots.acquireUnopened();
     }
 
     @Override
@@ -82,25 +82,25 @@ public abstract class SlotReceives extends ReceiveRequests {
 
     /** Takes back a slot that the device does not use any more. */
     protected final void reclaim(int slotIndex) {
-        completed();
+        recordCompletion();
         reservedSlots[reservedCount++] = slotIndex;
     }
 
     /** If chunks are short, the device segments the packets. This is not a shortage of memory. */
     @Override
     void countNoMemory() {
-        if (!large) {
+        if (!isGso) {
             super.countNoMemory();
         }
     }
 
     @Override
-    int unbacked() {
-        return super.unbacked() - reservedCount;
+    int requestsWithoutMemory() {
+        return super.requestsWithoutMemory() - reservedCount;
     }
 
     @Override
-    void releaseUnposted() {
+    void releaseReserved() {
         while (reservedCount > 0) {
             releaseSlot(reservedSlots[--reservedCount]);
         }

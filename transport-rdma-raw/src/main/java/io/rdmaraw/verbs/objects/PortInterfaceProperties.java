@@ -15,14 +15,14 @@ import java.util.HexFormat;
  * exports functions for them. For rdma-core devices they are read from the kernel, which fails if the interface
  * is in another network namespace.
  */
-final class PortInterface {
+final class PortInterfaceProperties {
     /** The system property with the MTU of ports without a visible network interface. */
     static final String MTU_PROPERTY = "io.rdmaraw.mtuBytes";
     private static final int MAC_LENGTH_BYTES = 6;
     /** {@code IBV_MTU_256} has the value 1, and each further value doubles the MTU. */
     private static final int HALF_OF_FIRST_MTU = 128;
 
-    private PortInterface() {
+    private PortInterfaceProperties() {
     }
 
     /** Returns the name of a port's network interface, or null if it is not visible. */
@@ -45,7 +45,7 @@ final class PortInterface {
         }
         try (Arena arena = Arena.ofConfined()) {
             long mac = arena.allocate(Long.BYTES, Long.BYTES).address();
-            VerbsException.check("softverbs_get_mac", NativeCall.status(function, context.openAddress(), mac), "");
+            VerbsException.check("softverbs_get_mac", NativeCall.status(function, context.nativeAddress(), mac), "");
             byte[] bytes = new byte[MAC_LENGTH_BYTES];
             for (int i = 0; i < bytes.length; i++) {
                 bytes[i] = NativeMemory.getByte(mac + i);
@@ -63,7 +63,7 @@ final class PortInterface {
         }
         try (Arena arena = Arena.ofConfined()) {
             long mtu = arena.allocate(Integer.BYTES, Integer.BYTES).address();
-            VerbsException.check("softverbs_get_mtu", NativeCall.status(function, context.openAddress(), mtu), "");
+            VerbsException.check("softverbs_get_mtu", NativeCall.status(function, context.nativeAddress(), mtu), "");
             return NativeMemory.getInt(mtu);
         }
     }
@@ -85,6 +85,6 @@ final class PortInterface {
     private static VerbsException interfaceNotVisible(VerbsContext context, int port, String consequence) {
         return new VerbsException("ibv_query_port", Errno.ENODEV, "the network interface of port " + port + " of "
                 + context.deviceName() + " is not in this network namespace, so " + consequence
-                + "; move it here (ip link set DEV netns PID), or configure a userspace host (ownAddress)");
+                + "; move it here (ip link set DEV netns PID), or configure a userspace host (userspaceAddress)");
     }
 }

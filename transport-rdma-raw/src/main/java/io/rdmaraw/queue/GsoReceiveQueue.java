@@ -17,13 +17,13 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  * <ul>
  * <li>No large buffer is posted, or the packet fills less than half of one.
  * <li>Several rules match, or the rule does not accept large packets
- *     ({@link io.rdmaraw.verbs.flow.FlowSpecBuilder#whole}).
+ *     ({@link io.rdmaraw.verbs.flow.FlowSpecBuilder#acceptGso}).
  * <li>On {@code soft:packet:}, the checksum was neither left out by the sender nor verified by the kernel. On
  *     {@code soft:xdp:} softverbs verifies it itself.
  * <li>softverbs filters a flood.
  * </ul>
  */
-final class LargeReceives {
+final class GsoReceiveQueue {
     /** Number of posted receives. It is small so that received data is still in the cache when it is read. */
     static final int DEPTH = 32;
     /** Number of buffers: those that are posted, and those that connections and handlers hold. */
@@ -31,12 +31,12 @@ final class LargeReceives {
     /** If fewer buffers than this would be free after a refill, received packets are copied out. */
     private static final int MIN_FREE_BUFFERS = 8;
 
-    private LargeReceives() {
+    private GsoReceiveQueue() {
     }
 
     /**
      * Returns the memory layout of the buffers, which is empty if {@code frameBytes} is 0; see
-     * {@link Softverbs#wholeFrameBytes}.
+     * {@link Softverbs#maxGsoBytes}.
      */
     static StrideLayout layout(int frameBytes) {
         return frameBytes == 0 ? new StrideLayout(0, 1, Long.BYTES) : StrideLayout.ofFrames(BUFFERS, frameBytes);
@@ -48,14 +48,14 @@ final class LargeReceives {
      * connection would be segmented. The answer is valid for one poll.
      */
     static boolean mustCopyOut(SlotPool slots, ReceiveRequests posted) {
-        return slots.availableChunks() - posted.missing() < MIN_FREE_BUFFERS;
+        return slots.availableChunks() - posted.refillDemand() < MIN_FREE_BUFFERS;
     }
 
     /** Creates the work queue in state RESET and assigns it to a queue pair. */
     static WorkQueue open(SharedDevice device, QueuePair queuePair, CompletionQueue completions) {
         WorkQueue queue = device.context().createWorkQueue(device.protectionDomain(), completions, DEPTH, 1, 0);
         try {
-            Softverbs.receiveWhole(device.context(), queuePair, queue);
+            Softverbs.receiveGso(device.context(), queuePair, queue);
         } catch (RuntimeException e) {
             queue.close();
             throw e;
@@ -64,12 +64,12 @@ final class LargeReceives {
     }
 
     /**
-     * Lets {@code shared}, a work queue of rules that several loops share, receive large packets through the large
+     * Lets {@code workQueue}, a work queue of rules that several loops share, receive large packets through the large
      * queue too. Does nothing without a large queue.
      */
-    static void share(VerbsContext context, WorkQueue shared, WorkQueue largeOrNull) {
-        if (largeOrNull != null) {
-            Softverbs.receiveWhole(context, shared, largeOrNull);
+    static void assign(VerbsContext context, WorkQueue workQueue, WorkQueue gsoQueueOrNull) {
+        if (gsoQueueOrNull != null) {
+            Softverbs.receiveGso(context, workQueue, gsoQueueOrNull);
         }
     }
 }

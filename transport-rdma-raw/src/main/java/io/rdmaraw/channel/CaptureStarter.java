@@ -11,18 +11,18 @@ import java.nio.file.Path;
 /**
  * Starts a capture of a channel's connection on the channel's loop. The channel may move to another loop before that.
  */
-final class CaptureBegin {
+final class CaptureStarter {
     private final RdmaRawSocketChannel channel;
     private final Path file;
     private final long maxBytes;
-    private final Promise<Void> begun;
+    private final Promise<Void> started;
 
-    CaptureBegin(RdmaRawSocketChannel channel, Path file, long maxBytes) {
+    CaptureStarter(RdmaRawSocketChannel channel, Path file, long maxBytes) {
         ConnectionCapture.checkMaxBytes(maxBytes);
         this.channel = channel;
         this.file = file;
         this.maxBytes = maxBytes;
-        begun = channel.eventLoop().newPromise();
+        started = channel.eventLoop().newPromise();
     }
 
     /** Starts the capture. Can be called on any thread. */
@@ -30,16 +30,16 @@ final class CaptureBegin {
         EventLoop loop = channel.eventLoop();
         if (!loop.inEventLoop()) {
             // The channel may leave that loop before the task runs, so begin() checks the loop again.
-            LoopTasks.executeOrElse(loop, this::begin, () -> begun.tryFailure(new ClosedChannelException()));
-            return begun;
+            LoopTasks.executeOrElse(loop, this::begin, () -> started.tryFailure(new ClosedChannelException()));
+            return started;
         }
         try {
             channel.setCapture(ConnectionCapture.begin(channel, file, maxBytes));
-            begun.trySuccess(null);
+            started.trySuccess(null);
         } catch (Throwable e) {
             // Includes OutOfMemoryError: the capture allocates a large buffer.
-            begun.tryFailure(e);
+            started.tryFailure(e);
         }
-        return begun;
+        return started;
     }
 }

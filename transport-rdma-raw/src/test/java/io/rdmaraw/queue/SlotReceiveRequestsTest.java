@@ -18,7 +18,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** Tests the distribution of slots when they are short. */
-class SlotReceivesTest {
+class SlotReceiveRequestsTest {
     private static final int SLOTS = 128;
     private static final int DEPTH = 64;
     /** Number of slots that a refill leaves for sending. */
@@ -55,11 +55,11 @@ class SlotReceivesTest {
         hold(SLOTS - 40);
         receives.refill();
         assertEquals(LEFT_FOR_SENDING, slots.available());
-        assertEquals(40 - LEFT_FOR_SENDING, receives.posted());
-        assertEquals(DEPTH - receives.posted(), receives.missing(), "it is owed the others");
+        assertEquals(40 - LEFT_FOR_SENDING, receives.postedCount());
+        assertEquals(DEPTH - receives.postedCount(), receives.refillDemand(), "it is owed the others");
         hold(LEFT_FOR_SENDING);
         receives.refill();
-        assertEquals(40 - LEFT_FOR_SENDING, receives.posted(), "there is nothing to take");
+        assertEquals(40 - LEFT_FOR_SENDING, receives.postedCount(), "there is nothing to take");
         assertEquals(2, counters.receiveQueueLow);
     }
 
@@ -70,11 +70,11 @@ class SlotReceivesTest {
         receives.flush(DEPTH / 2);
         assertTrue(receives.failed());
         assertEquals(free, slots.available());
-        assertEquals(0, receives.missing());
+        assertEquals(0, receives.refillDemand());
         hold(free);
         receives.afterReset();
         receives.refill();
-        assertEquals(DEPTH, receives.posted(), "handlers that hold everything else took none of it");
+        assertEquals(DEPTH, receives.postedCount(), "handlers that hold everything else took none of it");
     }
 
     @Test
@@ -85,7 +85,7 @@ class SlotReceivesTest {
             held.add(slots.openReceived(receives.complete(), 64));
         }
         receives.refillIfLow();
-        assertEquals(DEPTH / 2, receives.missing());
+        assertEquals(DEPTH / 2, receives.refillDemand());
     }
 
     /** Held chunks are no shortage: the device then segments packets, which are received in ordinary slots. */
@@ -96,40 +96,40 @@ class SlotReceivesTest {
         device.retain();
         SlotPool pool = chunks.pool();
         pool.setOwner(Thread.currentThread());
-        TestReceives large = new TestReceives(pool, counters, 8, true);
-        large.refill();
-        assertEquals(8, large.posted());
+        TestReceives gso = new TestReceives(pool, counters, 8, true);
+        gso.refill();
+        assertEquals(8, gso.postedCount());
         List<FrameBuf> frames = new ArrayList<>();
         for (int i = 0; i < 8; i++) {
-            frames.add(pool.openReceived(large.complete(), 500));
+            frames.add(pool.openReceived(gso.complete(), 500));
         }
-        large.refillIfLow();
-        assertEquals(0, large.posted());
+        gso.refillIfLow();
+        assertEquals(0, gso.postedCount());
         assertEquals(0, counters.receiveQueueLow);
         frames.forEach(FrameBuf::release);
-        large.refillIfLow();
-        assertEquals(8, large.posted());
-        large.releaseAll();
+        gso.refillIfLow();
+        assertEquals(8, gso.postedCount());
+        gso.releaseAll();
         assertEquals(8, pool.availableChunks());
         chunks.close(device::release);
     }
 
     /** A queue with requests that the test completes in order. */
-    private static final class TestReceives extends SlotReceives {
+    private static final class TestReceives extends SlotReceiveRequests {
         private final Deque<Integer> posted = new ArrayDeque<>();
 
-        TestReceives(SlotPool slots, QueueCounters counters, int depth, boolean large) {
-            super(slots, counters, depth, large);
+        TestReceives(SlotPool slots, QueueCounters counters, int depth, boolean gso) {
+            super(slots, counters, depth, gso);
         }
 
         int complete() {
-            completed();
+            recordCompletion();
             return posted.remove();
         }
 
         void flush(int count) {
             for (int i = 0; i < count; i++) {
-                fail(WcStatus.WR_FLUSH_ERR, complete());
+                handleError(WcStatus.WR_FLUSH_ERR, complete());
             }
         }
 

@@ -13,11 +13,11 @@ import java.util.logging.Handler;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 
-class LinkMonitorTest {
+class LinkChangeLoggerTest {
     private static final int UP = 1 | 1 << 16;
 
     private final List<String> lines = new ArrayList<>();
-    private final Logger logger = Logger.getLogger(LinkMonitor.class.getName());
+    private final Logger logger = Logger.getLogger(LinkChangeLogger.class.getName());
     private final Handler handler = new Handler() {
         @Override
         public void publish(LogRecord line) {
@@ -51,7 +51,7 @@ class LinkMonitorTest {
 
     @Test
     void eachLinkChangeIsLoggedOnce() {
-        LinkMonitor watch = new LinkMonitor("soft:xdp:eth0", link("eth0", UP));
+        LinkChangeLogger watch = new LinkChangeLogger("soft:xdp:eth0", link("eth0", UP));
         for (Link each : new Link[] {link("eth0", UP), link("eth0", 1), link("eth0", 0), link("eth0", UP),
             link("ext0", UP), null, null}) {
             watch.update(each);

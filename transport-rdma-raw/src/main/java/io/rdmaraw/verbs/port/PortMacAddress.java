@@ -13,8 +13,8 @@ import java.util.Map;
  *
  * <p>DPDK's mlx5 driver does the same ({@code mlx5_nl_mac_addr_add}). Reference-counted; thread-safe.
  */
-public final class PortAddresses {
-    private static final Map<Key, PortAddresses> IN_USE = new HashMap<>();
+public final class PortMacAddress {
+    private static final Map<Key, PortMacAddress> IN_USE = new HashMap<>();
 
     private final Key key;
     /** Index of the network interface, or 0 if the address was not added to its list. */
@@ -25,14 +25,14 @@ public final class PortAddresses {
     private record Key(String device, int port, long mac) {
     }
 
-    private PortAddresses(Key key) {
+    private PortMacAddress(Key key) {
         this.key = key;
     }
 
     /** Lets a port receive frames for an address, until {@link #release}. */
-    public static PortAddresses acquire(String device, int port, long mac) {
+    public static PortMacAddress acquire(String device, int port, long mac) {
         synchronized (IN_USE) {
-            PortAddresses address = IN_USE.computeIfAbsent(new Key(device, port, mac), PortAddresses::new);
+            PortMacAddress address = IN_USE.computeIfAbsent(new Key(device, port, mac), PortMacAddress::new);
             if (address.users++ == 0) {
                 address.add();
             }
@@ -61,7 +61,7 @@ public final class PortAddresses {
         if (name == null) {
             return;
         }
-        try (ReceivedAddresses list = new ReceivedAddresses()) {
+        try (InterfaceMacList list = new InterfaceMacList()) {
             String mac = text(key.mac);
             if (mac.equals(interfaces.attribute(name, "address"))) {
                 return;
@@ -87,7 +87,7 @@ public final class PortAddresses {
         if (interfaceIndex == 0) {
             return;
         }
-        try (ReceivedAddresses list = new ReceivedAddresses()) {
+        try (InterfaceMacList list = new InterfaceMacList()) {
             list.remove(interfaceIndex, key.mac);
         } catch (IOException e) {
             // The address stays in the list. Without a rule the kernel receives its frames and drops them.

@@ -18,50 +18,50 @@ import java.util.List;
  * The kernel's network for one datagram channel: it uses the MAC and IP addresses, routes and neighbours of the kernel.
  * The kernel socket of the same port carries datagrams to this host, through other interfaces, and in fragments.
  */
-public final class SharedDatagramNetwork extends LinkDatagramNetwork {
+public final class KernelDatagramNetwork extends LinkDatagramNetwork {
     /**
      * Maximum number of rules for a wildcard. The kernel socket receives datagrams for the remaining addresses of the
      * link.
      */
     private static final int MAX_WILDCARD_RULES = 64;
 
-    private final KernelSocket kernel;
+    private final KernelSocket kernelSocket;
 
-    public SharedDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernel)
+    public KernelDatagramNetwork(String deviceName, boolean ipv4Only, Options options, KernelSocket kernelSocket)
             throws IOException {
         super(deviceName, KernelIpHost.ofCallingThread(), ipv4Only, options);
-        this.kernel = kernel;
+        this.kernelSocket = kernelSocket;
     }
 
     @Override
     protected BoundPort bindPort(InetSocketAddress wanted, PortSharing sharing) throws IOException {
-        int port = kernel.bind(wanted, sharing, options().mark(), options().kernelOptions());
+        int port = kernelSocket.bind(wanted, sharing, options().mark(), options().kernelOptions());
         return new BoundPort(IpProtocol.UDP, 0, localOf(wanted), !isIpv4Only(), port, null, 0, sharing, null,
                 new PortUse(false));
     }
 
     @Override
     protected BoundPort connectPort(BoundPort port, InetSocketAddress remote) throws IOException {
-        IpAddress local = IpAddress.of(kernel.connect(remote));
+        IpAddress local = IpAddress.of(kernelSocket.connect(remote));
         return port.with(local, IpAddress.of(remote.getAddress()), remote.getPort());
     }
 
     @Override
     protected BoundPort disconnectPort(BoundPort port) throws IOException {
-        kernel.disconnect();
+        kernelSocket.disconnect();
         return port.with(boundLocal(), null, 0);
     }
 
     @Override
     public void unbind() {
-        kernel.close();
+        kernelSocket.close();
     }
 
     /** The kernel socket joins the group, so that the kernel answers IGMP and MLD queries. */
     @Override
     public void announce(GroupChange change, SourceFilter filter) throws IOException {
         NetworkInterface chosen = change.interfaceOrNull();
-        kernel.changeGroup(change, chosen == null ? linkIndex() : chosen.getIndex());
+        kernelSocket.changeGroup(change, chosen == null ? linkIndex() : chosen.getIndex());
     }
 
     /** Returns the addresses of the link. The kernel socket receives datagrams for addresses of other links. */
@@ -79,13 +79,13 @@ public final class SharedDatagramNetwork extends LinkDatagramNetwork {
     }
 
     @Override
-    public boolean isKernelServed() {
+    public boolean hasFallbackReceiver() {
         return true;
     }
 
     /** Leaves the rule unchanged, so that the kernel socket receives no copy of the channel's datagrams. */
     @Override
-    protected FlowSpec sharedWithKernel(FlowSpec rule) {
+    protected FlowSpec withKernelCopy(FlowSpec rule) {
         return rule;
     }
 
