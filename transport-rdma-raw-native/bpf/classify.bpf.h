@@ -134,7 +134,8 @@ INLINE int load_segment(struct xdp_md *xdp, u64 secret, struct segment *segment)
 }
 
 /*
- * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_STEER_SYN_ENTRIES), not just now.
+ * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_STEER_SYN_ENTRIES), not just
+ * now.
  */
 INLINE int is_repeated(const struct segment *segment, u64 now)
 {

@@ -96,16 +96,16 @@ static int load(struct grant *grant)
 
 static int attach(struct grant *grant)
 {
-    int link = sv_program_link(grant->program, grant->ifindex, attach_mode(grant));
-    grant->fds[SV_BROKER_FD_XDP_LINK] = link;
-    if (link >= 0)
+    int link_fd = sv_program_link(grant->program, grant->ifindex, attach_mode(grant));
+    grant->fds[SV_BROKER_FD_XDP_LINK] = link_fd;
+    if (link_fd >= 0)
         return 0;
-    if (link == -EBUSY || link == -EEXIST) {
+    if (link_fd == -EBUSY || link_fd == -EEXIST) {
         struct sv_attached_program program;
         (void)sv_attached_find_xdp(grant->ifindex, &program);
         return explain_busy(grant, &program);
     }
-    return sv_explain(-link, "the XDP program can't be attached to '%s' (%s mode)%s", grant->netdev,
+    return sv_explain(-link_fd, "the XDP program can't be attached to '%s' (%s mode)%s", grant->netdev,
                       is_native(grant) ? "native" : "generic",
                       is_native(grant) ? ": its driver may have no XDP; use generic mode" : "");
 }

@@ -64,7 +64,9 @@ bool grant_is_waiting(const struct grant *grant);
  */
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule);
 void grant_close_sent_fds(struct grant *grant);
-/* `free_memory`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it. */
+/*
+ * `free_memory`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it.
+ */
 void grant_close(struct grant *grant, bool free_memory);
 
 /* ---- grant_rules.c ---- */

@@ -72,7 +72,8 @@ static int check_shape(const struct grant *grant, const struct policy *policy, c
     if (!names_known_fields(&spec->mask))
         return sv_explain(EACCES, "a rule that names more than MAC address, VLAN, addresses, protocol and ports needs "
                           "ports=any in the policy");
-    if (!sv_steering_has_shape(grant->steering, spec) && sv_steering_live_shape_count(grant->steering) >= GRANT_MAX_SHAPES)
+    if (!sv_steering_has_shape(grant->steering, spec) &&
+        sv_steering_live_shape_count(grant->steering) >= GRANT_MAX_SHAPES)
         return sv_explain(ENOMEM, "a device has rules of at most %d kinds (priority and fields) without ports=any",
                           GRANT_MAX_SHAPES);
     return 0;

@@ -222,8 +222,8 @@ static int resolve(int fd, const char *netdev, const struct sv_broker_solicit *w
                                        strerror(error));
 }
 
-int neighbor_solicit(const struct policy *policy, const struct policy_user *user, const struct sv_broker_solicit *wanted,
-            struct neighbor_budget *budget, int64_t now_millis)
+int neighbor_solicit(const struct policy *policy, const struct policy_user *user,
+                     const struct sv_broker_solicit *wanted, struct neighbor_budget *budget, int64_t now_millis)
 {
     char netdev[IFNAMSIZ];
     if (wanted->family != AF_INET && wanted->family != AF_INET6)

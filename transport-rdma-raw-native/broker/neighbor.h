@@ -23,7 +23,7 @@ struct neighbor_budget {
  * Makes the kernel resolve a neighbour's MAC address. The policy must grant the interface, and its route must lead
  * directly to the address. Returns 0 or an errno with sv_explain().
  */
-int neighbor_solicit(const struct policy *policy, const struct policy_user *user, const struct sv_broker_solicit *wanted,
-            struct neighbor_budget *budget, int64_t now_millis);
+int neighbor_solicit(const struct policy *policy, const struct policy_user *user,
+                     const struct sv_broker_solicit *wanted, struct neighbor_budget *budget, int64_t now_millis);
 
 #endif

@@ -57,7 +57,7 @@ static unsigned collect_descriptors(struct msghdr *header, int *fds, unsigned ma
 }
 
 ssize_t receive_with_fds(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
-                     bool *complete, int flags)
+                         bool *complete, int flags)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
     struct iovec part = {bytes, capacity};

@@ -117,7 +117,7 @@ static bool parse_range(struct parser *parser, struct policy_line *line, char *i
     if (line->range_count == POLICY_MAX_RANGES)
         return fail(parser, "a line has at most %d ranges of ports: use another one", POLICY_MAX_RANGES);
     line->range[line->range_count++] = (struct policy_range){tcp ? IPPROTO_TCP : IPPROTO_UDP, (uint16_t)low,
-                                                        (uint16_t)high};
+                                                             (uint16_t)high};
     return true;
 }
 

@@ -103,7 +103,7 @@ static void receive_report(struct server *server)
     unsigned count;
     bool complete;
     ssize_t got = receive_with_fds(server->acceptor.report_fd, &report, sizeof report, fds, SESSION_FD_COUNT, &count,
-                               &complete, MSG_DONTWAIT);
+                                   &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got != sizeof report || !complete) {
@@ -182,7 +182,8 @@ static bool serve(struct server *server, struct client *client)
 
 static bool has_timed_out(const struct client *client, int64_t now)
 {
-    return client->session_fd >= 0 && !client->grant.in_use && !client->has_slow_request && now > client->deadline_millis;
+    return client->session_fd >= 0 && !client->grant.in_use && !client->has_slow_request &&
+           now > client->deadline_millis;
 }
 
 /* Closes an idle connection. A client that has used it may connect again. */
@@ -284,7 +285,8 @@ bool server_run_once(struct server *server)
     pollfds[WAKE] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
     for (unsigned i = 0; i < clients; i++) {
         pollfds[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session_fd, .events = POLLIN};
-        pollfds[FIRST_CLIENT + OF_CLIENT * i + 1] = (struct pollfd){.fd = server->client[i].session_pidfd, .events = POLLIN};
+        pollfds[FIRST_CLIENT + OF_CLIENT * i + 1] =
+            (struct pollfd){.fd = server->client[i].session_pidfd, .events = POLLIN};
     }
     if (poll(pollfds, FIRST_CLIENT + OF_CLIENT * clients, poll_timeout_millis(server)) < 0)
         return !server->acceptor_has_ended;

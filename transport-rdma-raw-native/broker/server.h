@@ -14,9 +14,10 @@ enum {
     SERVER_MAX_CLIENTS = 128,
     SERVER_MAX_CLIENTS_OF_USER = 32,
     SERVER_IDLE_MILLIS = 5000, /* a client without a device is disconnected after this time without a request */
-    SERVER_MAX_SOLICITATIONS_PER_SECOND = 512,             /* per user and second */
-    SERVER_MAX_OPENS_PER_SECOND = 8,                       /* devices opened per user and second */
-    SERVER_MAX_LOG_LINES_PER_SECOND = 5,                       /* log lines about refusals per user and second */
+    /* Of one user: */
+    SERVER_MAX_SOLICITATIONS_PER_SECOND = 512,
+    SERVER_MAX_OPENS_PER_SECOND = 8,        /* devices opened */
+    SERVER_MAX_LOG_LINES_PER_SECOND = 5,    /* log lines about refusals */
 };
 
 struct server;

@@ -108,7 +108,8 @@ static int open_device(struct server *server, struct client *client, const struc
         return sv_explain(EACCES, "user %u has %u devices open, as many as the policy grants", user->uid, max_devices);
     struct usage *usage = server_usage_of(server, client);
     if (usage->opens >= SERVER_MAX_OPENS_PER_SECOND)
-        return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid, SERVER_MAX_OPENS_PER_SECOND);
+        return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid,
+                          SERVER_MAX_OPENS_PER_SECOND);
     if (is_being_opened(server, wanted->netdev))
         return sv_explain(EBUSY, "'%s' is being opened for another process", wanted->netdev);
     int error = grant_open(&client->grant, wanted, user->uid);

@@ -9,8 +9,8 @@
 #include "session.h"
 
 struct client {
-    int session_fd;                    /* socket to its session; -1: the session is ending */
-    int session_pidfd;                    /* pidfd, readable when the session has ended */
+    int session_fd;                 /* socket to its session; -1: the session is ending */
+    int session_pidfd;              /* pidfd, readable when the session has ended */
     pid_t pid;                      /* the client's own, for the log */
     struct policy_user user;
     uid_t limit_uid;                /* uid for the limits */
@@ -29,8 +29,8 @@ struct usage {
     int64_t second;
     unsigned solicitations;
     unsigned opens;
-    unsigned log_lines;                 /* log lines */
-    unsigned suppressed_log_lines;      /* omitted log lines */
+    unsigned log_lines;
+    unsigned suppressed_log_lines;
     uint64_t last_slow_request;     /* number of the user's last slow request */
     struct neighbor_budget neighbors;
 };

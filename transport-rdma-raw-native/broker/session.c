@@ -62,8 +62,8 @@ static void query_broker(struct session *session, enum session_kind kind)
     notify_broker(session, kind);
     ssize_t got;
     do
-        got = receive_with_fds(session->broker_fd, &session->reply, sizeof session->reply, session->fds, SV_BROKER_MAX_FDS,
-                           &session->fd_count, &complete, 0);
+        got = receive_with_fds(session->broker_fd, &session->reply, sizeof session->reply, session->fds,
+                               SV_BROKER_MAX_FDS, &session->fd_count, &complete, 0);
     while (got < 0 && errno == EINTR);
     if (got != sizeof session->reply || !complete)
         end();
@@ -108,7 +108,8 @@ static void handle_filter(struct session *session)
     if (session->reply.error != 0)
         return;
     const void *code = session->in.bytes + sizeof session->in.request;
-    send_result(session, socket_filter_attach(session->passed_fd, port, code, session->in.request.filter.instruction_count));
+    send_result(session, socket_filter_attach(session->passed_fd, port, code,
+                                              session->in.request.filter.instruction_count));
 }
 
 static void forward(struct session *session)
@@ -145,7 +146,8 @@ static void send_reply(struct session *session)
     size_t bytes = version == SV_BROKER_VERSION ? sizeof session->reply : SV_BROKER_COMMON_REPLY_BYTES;
     session->reply.version = version;
     session->reply.sequence = session->in.request.sequence;
-    bool sent = send_with_fds(session->client_fd, &session->reply, bytes, session->fds, session->fd_count, MSG_DONTWAIT);
+    bool sent = send_with_fds(session->client_fd, &session->reply, bytes, session->fds, session->fd_count,
+                              MSG_DONTWAIT);
     for (unsigned i = 0; i < session->fd_count; i++)
         close(session->fds[i]);
     session->fd_count = 0;
@@ -197,8 +199,8 @@ static void serve(struct session *session)
 {
     unsigned passed = 0;
     bool complete;
-    ssize_t got = receive_with_fds(session->client_fd, &session->in, sizeof session->in, &session->passed_fd, 1, &passed,
-                               &complete, MSG_DONTWAIT);
+    ssize_t got = receive_with_fds(session->client_fd, &session->in, sizeof session->in, &session->passed_fd, 1,
+                                   &passed, &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {

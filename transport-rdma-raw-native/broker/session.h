@@ -21,8 +21,8 @@
 enum session_kind {
     SESSION_REQUEST,        /* a request from the client */
     SESSION_MALFORMED,      /* an invalid message; the session ends after the answer */
-    SESSION_CHECK_PORT,           /* asks whether the client may filter sockets of this TCP port */
-    SESSION_RESULT,        /* reports the result of the session's own work, with the error and its text */
+    SESSION_CHECK_PORT,     /* asks whether the client may filter sockets of this TCP port */
+    SESSION_RESULT,         /* reports the result of the session's own work, with the error and its text */
     SESSION_CLOSED,         /* the client has closed the connection; the answer follows after the device is closed */
     SESSION_UNRESPONSIVE,   /* the client does not read its answers; not answered */
     SESSION_KIND_COUNT
@@ -78,7 +78,7 @@ void session_run(int listener, int report_fd, int done_fd, bool confined) __attr
  */
 struct acceptor {
     pid_t pid;
-    int report_fd;            /* SOCK_SEQPACKET */
+    int report_fd;          /* SOCK_SEQPACKET */
 };
 
 bool acceptor_start(struct acceptor *acceptor, int listener, bool confined);
@@ -99,7 +99,7 @@ bool send_with_fds(int socket, const void *bytes, size_t length, const int *fds,
  * most `max_fds`. `complete` is set if neither bytes nor descriptors were cut off.
  */
 ssize_t receive_with_fds(int socket, void *bytes, size_t capacity, int *fds, unsigned max_fds, unsigned *count,
-                     bool *complete, int flags);
+                         bool *complete, int flags);
 
 /* Refuses descriptors at this end from now on (Linux 6.16). Older kernels do not know the option. */
 void refuse_fds(int socket);

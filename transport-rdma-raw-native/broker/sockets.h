@@ -13,7 +13,7 @@ struct sockets {
     char netdev[IFNAMSIZ];
     bool zero_copy;
     bool jumbo;                     /* frames of the MTU occupy several chunks */
-    int memory_fd;                     /* memfd of all queues, or -1 */
+    int memory_fd;                  /* memfd of all queues, or -1 */
     int waiting_fd;                 /* main socket of the next queue, which is not bound yet because of EBUSY, or -1 */
     struct sv_broker_layout layout;
 };

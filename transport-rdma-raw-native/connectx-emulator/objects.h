@@ -49,7 +49,7 @@ enum {
     CX_MAX_TSO_BYTES = 262144,
     CX_FIRST_MKEY = 0x1000,         /* index; keys are index << 8 | variant, so that 0x100 is none */
     CX_MKEYS = 16384,
-    CX_MAX_SESSION_CQES = 64,            /* completions that are compressed together */
+    CX_MAX_SESSION_CQES = 64,       /* completions that are compressed together */
     CX_CQE_BYTES = 64,
     /* Striding receive queues: the limits that the device reports, as logarithms. */
     CX_MIN_STRIDE_SHIFT = 6,        /* bytes per stride */
@@ -117,7 +117,7 @@ struct cx_cq {
     _Atomic uint32_t *record;       /* [0] consumer index, [1] arming; big-endian */
     uint32_t produced;
     uint32_t vector;                /* vector of its completion events */
-    uint32_t uar_index;                   /* doorbell page for arming it */
+    uint32_t uar_index;             /* doorbell page for arming it */
     struct cx_events *channel;      /* NULL: none */
     enum cx_arm armed;
     int last_event_sn;              /* sequence number of the last arming that raised an event, or -1 */
@@ -129,7 +129,7 @@ struct cx_cq {
 /* Common to the work queues of both directions. */
 struct cx_ring {
     uint8_t *memory;
-    uint32_t unit_count;                 /* a power of two: 64-byte blocks of a send queue, requests of a receive queue */
+    uint32_t unit_count;            /* a power of two: 64-byte blocks of a send queue, requests of a receive queue */
     uint32_t unit_shift;
     _Atomic uint32_t *record;       /* big-endian producer index, 16 bits */
     uint16_t consumed;
@@ -159,13 +159,13 @@ struct cx_rq {
     uint32_t uidx;
     bool signature;                 /* a 16-byte segment before the scatter list */
     struct cx_strides strides;
-    uint8_t injected_syndrome;              /* syndrome of an injected error; 0: none */
+    uint8_t injected_syndrome;      /* syndrome of an injected error; 0: none */
 };
 
 struct cx_sq {
     struct cx_ring ring;
     struct cx_cq *cq;
-    uint32_t uar_index;                   /* doorbell page */
+    uint32_t uar_index;             /* doorbell page */
     bool rung;
     bool bounded;                   /* step mode: the doorbell applies to requests up to `last_rung` */
     uint16_t last_rung;
@@ -239,7 +239,7 @@ struct cx_context {
     struct cx_context *next;
     struct cx_events *async;        /* NULL until the program has opened the descriptor */
     bool opened;                    /* GET_CONTEXT has been answered */
-    int doorbell_fd;              /* memfd with the pages */
+    int doorbell_fd;                /* memfd with the pages */
     struct cx_record_page *record_pages;
     uint32_t static_bfregs;
     uint32_t low_latency_bfregs;
@@ -287,7 +287,7 @@ struct cx_device {
     struct cx_qp *qps;
     struct cx_wq *wqs;
     struct cx_cq *cqs;
-    uint32_t next_queue_number;           /* next number of a queue */
+    uint32_t next_queue_number;     /* next number of a queue */
     uint32_t next_cqn;
     uint32_t next_pdn;
     uint32_t next_mkey;

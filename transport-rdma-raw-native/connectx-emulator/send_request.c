@@ -16,7 +16,8 @@ uint8_t cx_append_bytes(struct cx_gathered *to, const uint8_t *from, uint32_t le
     return 0;
 }
 
-static uint8_t append_inline(const struct cx_send_request *request, uint32_t *at, uint32_t bytes, struct cx_gathered *to)
+static uint8_t append_inline(const struct cx_send_request *request, uint32_t *at, uint32_t bytes,
+                             struct cx_gathered *to)
 {
     const uint32_t header = sizeof(uint32_t);
     if (bytes > request->length - *at - header)

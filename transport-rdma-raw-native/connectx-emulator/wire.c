@@ -50,7 +50,7 @@ struct cx_wire {
     socklen_t peer_bytes;
     struct cx_wire *other_end;      /* other end of the cable, or NULL until it is connected */
     struct inbox *inbox;
-    int kernel_tap_fd;                 /* TAP device that is the port's interface of the kernel, or -1 */
+    int kernel_tap_fd;              /* TAP device that is the port's interface of the kernel, or -1 */
     uint8_t buffer[CX_MAX_FRAME_BYTES];
 };
 

@@ -152,7 +152,7 @@ int sv_attached_list_tc(int ifindex, struct sv_attached_list *list)
     union bpf_attr attr;
     memset(list, 0, sizeof *list);
     struct prog_query_attr query = {.ifindex = (uint32_t)ifindex, .type = TCX_INGRESS, .ids = sv_ptr_to_u64(list->id),
-                          .count = SV_ATTACHED_MAX};
+                                    .count = SV_ATTACHED_MAX};
     memset(&attr, 0, sizeof attr);
     memcpy(&attr, &query, sizeof query);
     if (sv_bpf(BPF_PROG_QUERY, &attr) != 0)
@@ -166,8 +166,8 @@ int sv_attached_list_tc(int ifindex, struct sv_attached_list *list)
 static int attach_at(int program_fd, int ifindex, const struct sv_attached_list *list, bool (*is_own)(uint32_t id))
 {
     union bpf_attr attr;
-    struct tcx_link_attr placement = {.program_fd = (uint32_t)program_fd, .ifindex = (uint32_t)ifindex, .type = TCX_INGRESS,
-                                  .flags = ATTACH_BEFORE, .revision = list->revision};
+    struct tcx_link_attr placement = {.program_fd = (uint32_t)program_fd, .ifindex = (uint32_t)ifindex,
+                                      .type = TCX_INGRESS, .flags = ATTACH_BEFORE, .revision = list->revision};
     for (uint32_t i = 0; i < list->count; i++)
         if (is_own(list->id[i])) {
             placement.flags = ATTACH_AFTER | ATTACH_BY_ID;

@@ -25,7 +25,8 @@ int sv_bpf(enum bpf_cmd command, union bpf_attr *attr);
 uint64_t sv_ptr_to_u64(const void *address);
 
 /* Returns a descriptor, or -1 with errno. */
-int sv_map_create(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes, uint32_t max_entries, uint32_t flags);
+int sv_map_create(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes, uint32_t max_entries,
+                  uint32_t flags);
 /* Returns 0 or an errno. */
 int sv_map_update(int map_fd, const void *key, const void *value);
 bool sv_map_lookup(int map_fd, const void *key, void *value);
@@ -48,7 +49,8 @@ int sv_program_load_xdp(enum sv_program which, const int map_fds[SV_MAP_COUNT], 
 /* Attaches a loaded XDP program to an interface, until the returned descriptor is closed. Returns as above. */
 int sv_program_link(int program_fd, int ifindex, enum sv_xdp_attach_mode mode);
 /* Loads an XDP program and attaches it to an interface, as sv_steering_attach() does. */
-int sv_program_attach(enum sv_program which, const int map_fds[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode);
+int sv_program_attach(enum sv_program which, const int map_fds[SV_MAP_COUNT], int ifindex,
+                      enum sv_xdp_attach_mode mode);
 
 /* ---- attached.c ---- */
 
@@ -60,7 +62,7 @@ enum { SV_ATTACHED_NAME_BYTES = 16, SV_ATTACHED_MAX = 64, SV_ATTACHED_TEXT_BYTES
 
 struct sv_attached_program {
     uint32_t id;
-    bool in_driver_mode;                            /* an XDP program in the driver rather than in generic mode */
+    bool in_driver_mode;                    /* an XDP program in the driver rather than in generic mode */
     char name[SV_ATTACHED_NAME_BYTES];      /* "" if it cannot be read */
 };
 

@@ -19,7 +19,8 @@ uint64_t sv_ptr_to_u64(const void *address)
     return (uint64_t)(uintptr_t)address;
 }
 
-int sv_map_create(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes, uint32_t max_entries, uint32_t flags)
+int sv_map_create(enum bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes, uint32_t max_entries,
+                  uint32_t flags)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
@@ -67,7 +68,7 @@ void sv_map_clear(int map_fd, void *key)
     attr.map_fd = (uint32_t)map_fd;
     attr.next_key = sv_ptr_to_u64(key);
     while (sv_bpf(BPF_MAP_GET_NEXT_KEY, &attr) == 0)        /* without a key: the first one */
-        sv_map_delete(map, key);
+        sv_map_delete(map_fd, key);
 }
 
 int sv_map_freeze(int map_fd)

@@ -31,8 +31,8 @@ enum sv_broker_call {
     SV_BROKER_OPEN,         /* opens an interface; the reply has descriptors */
     SV_BROKER_ADD_RULE,
     SV_BROKER_REMOVE_RULE,
-    SV_BROKER_MAC_CHANGED,          /* reports that the interface's MAC address has changed */
-    SV_BROKER_ATTACH_FILTER, /* attaches a classic BPF program, which follows the request, to the TCP socket sent with it */
+    SV_BROKER_MAC_CHANGED,  /* reports that the interface's MAC address has changed */
+    SV_BROKER_ATTACH_FILTER, /* attaches a classic BPF program, which follows the request, to the passed TCP socket */
     SV_BROKER_SOLICIT,      /* makes the kernel resolve a next hop */
     SV_BROKER_CALL_COUNT
 };
@@ -40,7 +40,7 @@ enum sv_broker_call {
 enum sv_broker_mode {
     SV_BROKER_MODE_GENERIC,
     SV_BROKER_MODE_NATIVE,
-    SV_BROKER_MODE_ZERO_COPY,    /* the card writes all frames of the interface to the process's memory */
+    SV_BROKER_MODE_ZERO_COPY, /* the card writes all frames of the interface to the process's memory */
     SV_BROKER_MODE_COUNT
 };
 
@@ -105,7 +105,7 @@ struct sv_broker_reply {
     int32_t error;          /* 0 or an errno */
     uint32_t ifindex;
     uint32_t sequence;      /* that of the request */
-    uint64_t netns_cookie;     /* the broker's network namespace: SO_NETNS_COOKIE */
+    uint64_t netns_cookie;  /* the broker's network namespace: SO_NETNS_COOKIE */
     char text[SV_BROKER_TEXT_BYTES];    /* reason for an error: one sentence, zero-terminated */
     struct sv_broker_layout layout;     /* of the queues with sockets in this message */
 };
@@ -114,7 +114,7 @@ _Static_assert(sizeof(struct sv_broker_request) == 320, "as the Java side has it
 _Static_assert(sizeof(struct sv_broker_reply) == 368, "as the Java side has it");
 _Static_assert(offsetof(struct sv_broker_reply, layout) == SV_BROKER_COMMON_REPLY_BYTES, "as all versions have it");
 
-/* The order of the descriptors: the link, the shared maps, the memory (memfd_create(2)), two sockets per queue. */
+/* The order of the descriptors: the link, the client's maps, the memory (memfd_create(2)), two sockets per queue. */
 enum {
     SV_BROKER_FD_XDP_LINK,
     SV_BROKER_FD_MAPS,

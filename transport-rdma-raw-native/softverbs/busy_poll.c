@@ -36,7 +36,7 @@ static const struct sv_napi_settings deferring_settings = {
 
 static pthread_mutex_t ports_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct sv_busy_poll *enabled_ports;
-static _Atomic pid_t owner_pid;     /* process that has last added to the list */
+static _Atomic pid_t owner_pid; /* process that has last added to the list */
 
 bool sv_busy_poll_is_leftover(const struct sv_napi_settings *settings)
 {
@@ -68,7 +68,7 @@ int sv_busy_poll_init(struct sv_busy_poll *poll, const char *netdev, int ifindex
     poll->enabled = true;
     poll->pid = getpid();
     owner_pid = poll->pid;
-    (void)sv_netdev_family_open(&poll->family);    /* absent before Linux 6.3 */
+    (void)sv_netdev_family_open(&poll->family); /* absent before Linux 6.3 */
     pthread_mutex_lock(&ports_mutex);
     poll->next = enabled_ports;
     enabled_ports = poll;

@@ -42,13 +42,14 @@ int sv_netdev_family_open(struct sv_netdev_family *family);
 void sv_netdev_family_close(struct sv_netdev_family *family);
 int sv_netdev_get_info(const struct sv_netdev_family *family, int ifindex, struct sv_netdev_info *info);
 /*
- * Finds the NAPI instance of a receive queue (Linux 6.8). *napi_id is 0 if the queue has none. Returns ENOENT if there is
- * no such queue.
+ * Finds the NAPI instance of a receive queue (Linux 6.8). *napi_id is 0 if the queue has none. Returns ENOENT if there
+ * is no such queue.
  */
 int sv_netdev_get_queue_napi(const struct sv_netdev_family *family, int ifindex, uint32_t queue, uint32_t *napi_id);
 /* Returns EOPNOTSUPP before Linux 6.13, even if the kernel has the command without these settings. */
 int sv_netdev_get_napi(const struct sv_netdev_family *family, uint32_t napi_id, struct sv_napi_settings *settings);
-int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi_id, const struct sv_napi_settings *settings);
+int sv_netdev_set_napi(const struct sv_netdev_family *family, uint32_t napi_id,
+                       const struct sv_napi_settings *settings);
 /* Returns true from Linux 6.13 on. Needs no capability. */
 bool sv_netdev_has_napi_settings(const struct sv_netdev_family *family);
 
@@ -83,7 +84,7 @@ struct sv_busy_poll {
         uint32_t id;
         struct sv_napi_settings saved;
     } napi[SV_STEER_MAX_QUEUES];
-    bool interface_changed;           /* all instances have been changed through sysfs */
+    bool interface_changed;         /* all instances have been changed through sysfs */
     struct sv_napi_settings saved;
 };
 

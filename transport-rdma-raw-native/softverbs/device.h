@@ -31,9 +31,9 @@ enum { SV_TSO_MIN_SEGMENTS = 4 };
  *     segments.
  *   progress: moves received frames into receive queues and returns their number. poll_cq calls it without a lock.
  *   arm: ensures that frames arriving from now on raise completion events.
- *   poll: if frames make the descriptor of this channel readable, moves them and returns true.
- *   release: stops frames from making the descriptor of this channel readable. A port has both poll and release, or
- *     neither.
+ *   poll_channel: if frames make the descriptor of this channel readable, moves them and returns true.
+ *   release_channel: stops frames from making the descriptor of this channel readable. A port has both poll_channel and
+ *     release_channel, or neither.
  *   rule_added, rule_removed: update the port's own steering, and may wait. The caller holds the device's rules_mutex.
  *     rule_added may fail with an errno.
  *   quiesce: part of a grace period, for threads that deliver without an sq.lock.
@@ -76,10 +76,10 @@ struct sv_device {
     const struct sv_port_ops *ops;
     void *port;                 /* the port's own state: begins with struct sv_netdev_port; NULL for the loop device */
     char open_error[SV_EXPLANATION_BYTES];
-    char mode_text[SV_MODE_TEXT_BYTES];   /* how it runs and why, set when it is opened */
+    char mode_text[SV_MODE_TEXT_BYTES]; /* how it runs and why, set when it is opened */
     unsigned index;             /* never used twice */
     bool configured;            /* "loop" and the devices of the environment, which always exist */
-    unsigned list_refs;             /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */
+    unsigned list_refs;         /* lists of ibv_get_device_list() that contain it; guarded by the list's mutex */
     uint8_t mac[6];             /* guarded by the mutex, because it changes with the interface's */
     _Atomic uint32_t mtu;
     _Atomic uint32_t opened_mtu; /* MTU when the port was opened, for which users size their receives */
@@ -97,7 +97,7 @@ struct sv_device {
     struct sv_context *contexts;
     struct sv_qp *qps;
     struct sv_wq *wqs;
-    uint32_t next_queue_number;       /* next number of a queue pair or work queue */
+    uint32_t next_queue_number; /* next number of a queue pair or work queue */
     uint32_t next_sender_number;
     uint64_t registered_bytes;
     struct sv_faults faults;

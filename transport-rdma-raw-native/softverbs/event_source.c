@@ -24,16 +24,16 @@
  */
 enum { MAX_UNARMED_FRAMES = 32, SINGLE_ARMINGS = 8 };
 
-int sv_event_source_add(int epoll, int fd, enum sv_event_source source)
+int sv_event_source_add(int epoll_fd, int fd, enum sv_event_source source)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = source};
-    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
 
-static void remove_sockets(const struct sv_netdev_port *port, int epoll, uint32_t count)
+static void remove_sockets(const struct sv_netdev_port *port, int epoll_fd, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        epoll_ctl(epoll, EPOLL_CTL_DEL, port->receivers[i]->fd, NULL);
+        epoll_ctl(epoll_fd, EPOLL_CTL_DEL, port->receivers[i]->fd, NULL);
 }
 
 /*
@@ -99,13 +99,13 @@ int sv_netdev_port_arm(struct sv_device *device, struct sv_cq *cq)
 {
     struct sv_netdev_port *port = device->port;
     const struct sv_channel *channel = (const struct sv_channel *)cq->ibv.channel;
-    int epoll = atomic_load(&port->sockets_epoll_fd);
+    int epoll_fd = atomic_load(&port->sockets_epoll_fd);
     atomic_store_explicit(&port->unarmed_frames, 0, memory_order_relaxed);
     if (others_are_armed(port, channel)) {
         atomic_store_explicit(&port->single_armings, 0, memory_order_relaxed);
-        if (epoll == port->rx_thread_epoll_fd)
+        if (epoll_fd == port->rx_thread_epoll_fd)
             return 0;
-    } else if (epoll == channel->ibv.fd) {
+    } else if (epoll_fd == channel->ibv.fd) {
         return 0;
     }
     pthread_mutex_lock(&port->event_mutex);

@@ -72,7 +72,7 @@ struct sv_rule_spec {
 struct sv_shape {
     uint32_t priority;
     uint32_t word_count;
-    uint8_t word_index[SV_KEY_WORDS];         /* words of the key that the mask touches */
+    uint8_t word_index[SV_KEY_WORDS];   /* words of the key that the mask touches */
     uint64_t mask[SV_KEY_WORDS];        /* in the order of word_index[] */
     uint32_t slot_mask;
     uint32_t live;                      /* slots in use */
@@ -83,7 +83,7 @@ struct sv_shape {
 struct sv_directory {
     uint32_t shape_count;
     bool wants_inner;
-    union sv_key used_mask;              /* all bits that rules or RSS hashes use */
+    union sv_key used_mask;             /* all bits that rules or RSS hashes use */
     struct sv_shape *shape[];
 };
 
@@ -91,7 +91,7 @@ struct sv_flow_table {
     void (*quiesce)(struct sv_flow_table *table);   /* waits for a grace period; NULL: readers hold the writers' lock */
     struct sv_directory *_Atomic directory;
     _Atomic uint64_t generation;
-    union sv_key rss_used_mask;          /* fields used by the hashes of all queue pairs that ever had a rule */
+    union sv_key rss_used_mask;         /* fields used by the hashes of all queue pairs that ever had a rule */
     struct sv_rule *_Atomic sniffer;
     struct sv_rule *_Atomic all_default;
     struct sv_rule *_Atomic multicast_default;
@@ -121,9 +121,9 @@ enum { SV_MAX_TARGETS = 16 };
 enum sv_drop_reason { SV_DROP_NONE, SV_DROP_NO_MATCH, SV_DROP_RULE, SV_DROP_BLOCKED_SELF };
 
 struct sv_verdict {
-    uint32_t count;
+    uint32_t target_count;
     uint32_t copies_lost;       /* copies beyond SV_MAX_TARGETS */
-    enum sv_drop_reason drop_reason;          /* the reason if count is 0 */
+    enum sv_drop_reason drop_reason; /* the reason if target_count is 0 */
     struct sv_counters *drop_counters;
     struct sv_layout layout;
     struct sv_target target[SV_MAX_TARGETS];
@@ -134,7 +134,7 @@ enum { SV_WINDOW_BYTES = 64 };
 /* A sender's cached verdict. It applies to frames that equal the cached one in the masked bytes. */
 struct sv_steer_cache {
     uint64_t generation;        /* 0: empty */
-    uint32_t word_count;             /* number of 8-byte words to compare */
+    uint32_t word_count;        /* number of 8-byte words to compare */
     uint64_t mask[SV_WINDOW_BYTES / 8];
     uint64_t header[SV_WINDOW_BYTES / 8];
     struct sv_verdict verdict;

@@ -230,7 +230,7 @@ static int grow_shape(struct sv_flow_table *table, int index)
     return 0;
 }
 
-/* The used_mask must include the fields of an RSS hash before a rule leads there. */
+/* used_mask must include the fields of an RSS hash before a rule leads there. */
 static int extend_used_mask(struct sv_flow_table *table, const struct sv_rss *rss)
 {
     struct sv_directory *old = directory_of(table);

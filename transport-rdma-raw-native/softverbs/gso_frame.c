@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-_Static_assert((int)SV_GSO_MAX_HEADER_BYTES <= (int)SV_GSO_HEADER_BUFFER_BYTES && (int)SV_WINDOW_BYTES <= (int)SV_GSO_HEADER_BUFFER_BYTES,
+_Static_assert((int)SV_GSO_MAX_HEADER_BYTES <= (int)SV_GSO_HEADER_BUFFER_BYTES &&
+                   (int)SV_WINDOW_BYTES <= (int)SV_GSO_HEADER_BUFFER_BYTES,
                "steering reads a whole window");
 
 static uint32_t get_be16(const uint8_t *from)

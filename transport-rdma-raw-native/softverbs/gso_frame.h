@@ -38,7 +38,7 @@ enum {
 enum sv_gso_verdict {
     SV_GSO_GOOD,
     SV_GSO_UNSUPPORTED,   /* neither TCP nor UDP with a known segment size: an IP fragment, another protocol */
-    SV_GSO_BAD_FLAGS,         /* TCP with SYN, RST or URG, which no sender leaves to hardware */
+    SV_GSO_BAD_FLAGS,     /* TCP with SYN, RST or URG, which no sender leaves to hardware */
     SV_GSO_TOO_LONG,      /* above 64 KB, hence without a length in its IP header ("BIG TCP") */
     /* The headers contradict the length, the checksum is wrong, there is no payload, or a segment exceeds the MTU. */
     SV_GSO_MALFORMED,

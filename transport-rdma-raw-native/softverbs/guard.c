@@ -143,12 +143,12 @@ static int find_owner(const char *base_name, ino_t own_inode, struct owner *owne
 
 /* ---- reserving ---- */
 
-static socklen_t make_name(struct sockaddr_un *address, const char *text)
+static socklen_t make_address(struct sockaddr_un *address, const char *name)
 {
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
-    size_t length = strnlen(text, sizeof address->sun_path - 1);
-    memcpy(address->sun_path + 1, text, length);
+    size_t length = strnlen(name, sizeof address->sun_path - 1);
+    memcpy(address->sun_path + 1, name, length);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
@@ -158,7 +158,7 @@ static pid_t process_of(const struct owner *owner)
     struct sockaddr_un address;
     struct ucred peer = {.pid = 0};
     socklen_t size = sizeof peer;
-    socklen_t length = make_name(&address, owner->name);
+    socklen_t length = make_address(&address, owner->name);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return 0;
@@ -170,15 +170,15 @@ static pid_t process_of(const struct owner *owner)
 }
 
 /* The last name is random, so that no process can take it in advance. */
-static void make_text(char *text, size_t size, const char *base_name, unsigned number)
+static void make_name(char *name, size_t size, const char *base_name, unsigned number)
 {
     unsigned long long secret;
     if (number == 0)
-        snprintf(text, size, "%s", base_name);
+        snprintf(name, size, "%s", base_name);
     else if (number == MAX_NAMES && getrandom(&secret, sizeof secret, 0) == sizeof secret)
-        snprintf(text, size, "%s/%llx", base_name, secret);
+        snprintf(name, size, "%s/%llx", base_name, secret);
     else
-        snprintf(text, size, "%s/%u", base_name, number);
+        snprintf(name, size, "%s/%u", base_name, number);
 }
 
 /* Binds the first free name. Returns 0 also if all are taken; find_owner() then reports the owner. */
@@ -186,10 +186,10 @@ static int bind_free(int fd, const char *base_name, bool *name_in_use)
 {
     *name_in_use = false;
     for (unsigned i = 0; i <= MAX_NAMES; i++) {
-        char text[sizeof((struct sockaddr_un *)NULL)->sun_path];
+        char name[sizeof((struct sockaddr_un *)NULL)->sun_path];
         struct sockaddr_un address;
-        make_text(text, sizeof text, base_name, i);
-        socklen_t length = make_name(&address, text);
+        make_name(name, sizeof name, base_name, i);
+        socklen_t length = make_address(&address, name);
         if (bind(fd, (struct sockaddr *)&address, length) == 0)
             return listen(fd, SOMAXCONN) == 0 ? 0 : errno;
         if (errno != EADDRINUSE)
@@ -253,20 +253,20 @@ int sv_interface_reserve(struct sv_netdev_port *port)
 
 enum { MARK_BYTES = 32 };
 
-static void make_mark(char mark[MARK_BYTES], uint32_t program)
+static void make_mark(char mark[MARK_BYTES], uint32_t program_id)
 {
-    snprintf(mark, MARK_BYTES, "rdma-raw/tc/%u", program);
+    snprintf(mark, MARK_BYTES, "rdma-raw/tc/%u", program_id);
 }
 
 /*
  * Returns true if another process has marked this program. Reading a program's name would need CAP_SYS_ADMIN. Without
  * an answer the program keeps its place before this one.
  */
-static bool is_marked(uint32_t program)
+static bool is_marked(uint32_t program_id)
 {
     char mark[MARK_BYTES];
     struct owner owner;
-    make_mark(mark, program);
+    make_mark(mark, program_id);
     return find_owner(mark, 0, &owner) != 0 || owner.name[0] != '\0';
 }
 
@@ -274,14 +274,14 @@ int sv_netdev_port_attach_tc(struct sv_netdev_port *port, enum sv_program which)
 {
     char mark[MARK_BYTES];
     bool name_in_use;
-    int program = sv_steering_load(port->steering, which);
-    if (program < 0)
-        return program;
-    make_mark(mark, sv_program_id(program));
+    int program_fd = sv_steering_load(port->steering, which);
+    if (program_fd < 0)
+        return program_fd;
+    make_mark(mark, sv_program_id(program_fd));
     port->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (port->guard_fd >= 0)
         (void)bind_free(port->guard_fd, mark, &name_in_use);
-    int link = sv_attach_tc(program, port->ifindex, is_marked);
-    close(program);     /* the link keeps the program */
-    return link;
+    int link_fd = sv_attach_tc(program_fd, port->ifindex, is_marked);
+    close(program_fd);  /* the link keeps the program */
+    return link_fd;
 }

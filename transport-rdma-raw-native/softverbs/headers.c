@@ -126,8 +126,8 @@ struct sv_layout sv_parse_key(const uint8_t *data, uint32_t length, bool inner, 
 
 /*
  * Computes which bytes of the first SV_WINDOW_BYTES determine the verdict on a frame of this layout: those that define
- * the layout, and those that `used_mask` selects. Returns the number of 8-byte words to compare, or 0 if the window does
- * not contain them all.
+ * the layout, and those that `used_mask` selects. Returns the number of 8-byte words to compare, or 0 if the window
+ * does not contain them all.
  */
 uint32_t sv_window_mask(const struct sv_headers *used_mask, const struct sv_headers *headers, struct sv_layout layout,
                         uint8_t mask[SV_WINDOW_BYTES])

@@ -107,11 +107,11 @@ static uint64_t read_number(int fd)
 static void open_missed(struct sv_netdev_port *port)
 {
     /* sysfs may belong to another network namespace. */
-    int index = open_attribute(port, "ifindex");
-    if (read_number(index) == (uint64_t)port->ifindex)
+    int ifindex_fd = open_attribute(port, "ifindex");
+    if (read_number(ifindex_fd) == (uint64_t)port->ifindex)
         port->missed_fd = open_attribute(port, "statistics/rx_missed_errors");
-    if (index >= 0)
-        close(index);
+    if (ifindex_fd >= 0)
+        close(ifindex_fd);
     port->missed_at_open = read_number(port->missed_fd);
 }
 

@@ -35,7 +35,7 @@ struct sv_netdev_port_kind {
     const char *name;               /* as in xdp:<interface> */
     uint32_t max_mtu;
     size_t port_bytes;              /* size of the structure that begins with struct sv_netdev_port */
-    bool copies_on_send;               /* send() copies frames out of registered memory */
+    bool copies_on_send;            /* send() copies frames out of registered memory */
     bool tracks_connections;        /* the XDP program separates segments of connections from unsolicited ones */
     bool may_be_brokered;           /* a broker can open the port for a process without capabilities (broker.h) */
     /* Opens the port on an existing interface. On an error close() follows. */
@@ -64,7 +64,7 @@ struct sv_netdev_port {
     struct sv_steering *steering;   /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
-    bool receives_gso;                /* the port also receives GSO frames, from senders on this host */
+    bool receives_gso;              /* the port also receives GSO frames, from senders on this host */
     bool delivers_gso;              /* the port can deliver GSO frames unsegmented */
 
     int guard_fd;                   /* abstract socket that reserves the interface or marks the tc program, or -1 */
@@ -180,7 +180,7 @@ void sv_netdev_port_check_receivers(struct sv_netdev_port *port);
 /* Event sources of the receive thread. */
 enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 
-int sv_event_source_add(int epoll, int fd, enum sv_event_source source);
+int sv_event_source_add(int epoll_fd, int fd, enum sv_event_source source);
 /* A poller has moved frames while the sockets are in an epoll instance. */
 void sv_event_source_frames_polled(struct sv_netdev_port *port, unsigned moved);
 /* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */

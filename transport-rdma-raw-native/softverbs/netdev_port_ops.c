@@ -65,33 +65,33 @@ static unsigned deliver_locally(struct sv_netdev_port *port, struct sv_qp *sende
                                 unsigned count, struct sv_frame *out)
 {
     struct softverbs_queue_counters *counters = &sender->sq.counters;
-    struct sv_frame own[SV_BURST];
-    struct sv_frame group[SV_BURST];
-    unsigned outside = 0;
-    unsigned inside = 0;
-    unsigned groups = 0;
+    struct sv_frame local_frames[SV_BURST];
+    struct sv_frame multicast_frames[SV_BURST];
+    unsigned out_count = 0;
+    unsigned local_count = 0;
+    unsigned multicast_count = 0;
 
     for (unsigned i = 0; i < count; i++) {
         bool multicast = frames[i].data[0] & 1;
         if (!multicast && sv_netdev_port_is_local_mac(port, frames[i].data)) {
-            own[inside++] = frames[i];
+            local_frames[local_count++] = frames[i];
             counters->frames++;
             counters->bytes += frames[i].length;
             continue;
         }
         if (multicast)
-            group[groups++] = frames[i];
-        out[outside++] = frames[i];
+            multicast_frames[multicast_count++] = frames[i];
+        out[out_count++] = frames[i];
     }
-    if (inside > 0)
-        sv_dispatch(&port->device->flows, sender, sender->sq.cache, counters, own, inside);
-    if (groups > 0) {
+    if (local_count > 0)
+        sv_dispatch(&port->device->flows, sender, sender->sq.cache, counters, local_frames, local_count);
+    if (multicast_count > 0) {
         struct softverbs_queue_counters copies = {0};
-        sv_dispatch(&port->device->flows, sender, sender->sq.cache, &copies, group, groups);
+        sv_dispatch(&port->device->flows, sender, sender->sq.cache, &copies, multicast_frames, multicast_count);
         copies.no_match = 0;    /* that no queue here wanted a copy is no loss */
         sv_queue_counters_add(counters, &copies);
     }
-    return outside;
+    return out_count;
 }
 
 static bool is_down(int error)

@@ -50,7 +50,7 @@ struct sv_flow;
 enum {
     SV_PORT_NUM = 1,
     SV_BURST = 64,
-    SV_MIN_SEND_BYTES = 18,          /* mlx5's default inline header: shorter sends fail with EINVAL */
+    SV_MIN_SEND_BYTES = 18,     /* mlx5's default inline header: shorter sends fail with EINVAL */
     SV_MAX_QP_WR = 32768,
     SV_MAX_SGE = 30,
     SV_MAX_INLINE = 912,
@@ -159,7 +159,7 @@ static inline void sv_wr_ring_retire(struct sv_wr_ring *wr_ring, uint32_t index1
 struct sv_channel {
     struct ibv_comp_channel ibv;
     int token_fd;                   /* an eventfd in semaphore mode */
-    _Atomic uint32_t armed_cqs;         /* number of armed completion queues */
+    _Atomic uint32_t armed_cqs;     /* number of armed completion queues */
     pthread_mutex_t mutex;
     struct sv_cq *first_pending;    /* completion queues with unread events */
     struct sv_cq *last_pending;
@@ -234,7 +234,7 @@ struct sv_rq {
     SV_CACHELINE_ALIGNED struct sv_spin deliver_lock;
     _Atomic uint32_t delivered; /* written with deliver_lock held, read without it as a hint */
     _Atomic uint32_t posted_seen;
-    uint32_t injected_status;         /* injected completion status, or 0 */
+    uint32_t injected_status;   /* injected completion status, or 0 */
     struct softverbs_queue_counters counters;
 };
 

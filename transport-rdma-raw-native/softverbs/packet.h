@@ -34,13 +34,13 @@ struct sv_packet_ring {
     _Atomic uint32_t next_index;
     bool bound;
     bool lacks_ring;                /* the socket has no ring; the next check creates one */
-    bool seen_empty;                /* the ring was empty when its drops were last counted, with `next` at seen_next */
-    uint32_t seen_next;
+    bool seen_empty;                /* the ring was empty when its drops were last counted */
+    uint32_t seen_next_index;       /* next_index at that time */
     struct sv_packet_segmenter *segmenter;
 };
 
-/* Opens the socket and its ring. `filter` is an eBPF socket filter, or -1 to receive everything. */
-int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter);
+/* Opens the socket and its ring. `filter_fd` is an eBPF socket filter, or -1 to receive everything. */
+int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frame_count, int filter_fd);
 /* Starts to receive from this interface. Until then the kernel does not run the ring's filter. May be called again. */
 int sv_packet_ring_bind(struct sv_packet_ring *ring, int ifindex);
 void sv_packet_ring_close(struct sv_packet_ring *ring);
@@ -74,13 +74,14 @@ unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *dev
 #endif
 
 enum sv_vnet_hdr_kind {
-    SV_VNET_HDR_NONE,        /* an ordinary frame */
-    SV_VNET_HDR_GSO,         /* a GSO frame: gso_size is the payload of each segment */
-    SV_VNET_HDR_MALFORMED,   /* the header contradicts the frame, or its gso_type is not supported */
+    SV_VNET_HDR_NONE,       /* an ordinary frame */
+    SV_VNET_HDR_GSO,        /* a GSO frame: gso_size is the payload of each segment */
+    SV_VNET_HDR_MALFORMED,  /* the header contradicts the frame, or its gso_type is not supported */
 };
 
 /* Classifies a frame. `length` is that of the frame, at least an Ethernet header. */
-enum sv_vnet_hdr_kind sv_vnet_hdr_classify(const struct virtio_net_hdr *vnet_hdr, const uint8_t *frame, uint32_t length);
+enum sv_vnet_hdr_kind sv_vnet_hdr_classify(const struct virtio_net_hdr *vnet_hdr, const uint8_t *frame,
+                                           uint32_t length);
 
 /* Returns true if the position of an omitted checksum lies within the frame. */
 static inline bool sv_vnet_hdr_is_valid(const struct virtio_net_hdr *vnet_hdr, uint32_t length)
@@ -126,7 +127,7 @@ struct sv_port_reservation;
 
 struct sv_port_reservations {
     struct sv_port_reservation *first;
-    _Atomic uint32_t kernel_visible_rules;    /* rules in force for which the kernel may answer */
+    _Atomic uint32_t kernel_visible_rules; /* rules in force for which the kernel may answer */
 };
 
 /* Returns 0 or ENOMEM. If a port cannot be reserved, the rule is counted and the result is 0. */

@@ -40,7 +40,7 @@ static int set_ring(const struct sv_packet_ring *ring, uint32_t frames)
     return setsockopt(ring->receiver.fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) == 0 ? 0 : errno;
 }
 
-static int set_options(const struct sv_packet_ring *ring, int filter)
+static int set_options(const struct sv_packet_ring *ring, int filter_fd)
 {
     int version = TPACKET_V2;
     int reserve = SV_PACKET_RESERVE_BYTES;
@@ -56,7 +56,7 @@ static int set_options(const struct sv_packet_ring *ring, int filter)
     int error = set_ring(ring, ring->frame_count);
     if (error != 0)
         return error;
-    if (filter >= 0 && setsockopt(ring->receiver.fd, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) != 0)
+    if (filter_fd >= 0 && setsockopt(ring->receiver.fd, SOL_SOCKET, SO_ATTACH_BPF, &filter_fd, sizeof filter_fd) != 0)
         return errno;
     if (setsockopt(ring->receiver.fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         (void)!setsockopt(ring->receiver.fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
@@ -130,9 +130,9 @@ static bool has_stalled(struct sv_packet_ring *ring, const struct tpacket_stats 
 {
     uint32_t next = atomic_load_explicit(&ring->next_index, memory_order_relaxed);
     bool empty = !(sv_packet_slot_status(ring, next) & TP_STATUS_USER);
-    bool was_empty = ring->seen_empty && ring->seen_next == next;
+    bool was_empty = ring->seen_empty && ring->seen_next_index == next;
     ring->seen_empty = empty;
-    ring->seen_next = next;
+    ring->seen_next_index = next;
     return empty && was_empty && stats->tp_drops > 0 && stats->tp_packets == stats->tp_drops;
 }
 
@@ -153,7 +153,7 @@ static void count_drops_and_repair(struct sv_receiver *receiver)
     }
 }
 
-int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frames, int filter)
+int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t frame_count, int filter_fd)
 {
     memset(ring, 0, sizeof *ring);
     int error = sv_receiver_init(&ring->receiver, count_drops_and_repair);
@@ -164,12 +164,12 @@ int sv_packet_ring_open(struct sv_packet_ring *ring, uint32_t mtu, uint32_t fram
     if (ring->segmenter == NULL)
         return ENOMEM;
     ring->frame_bytes = sv_round_up_pow2(mtu + SV_MAX_OVERHEAD + HEADER_BYTES);
-    ring->map_bytes = ((size_t)ring->frame_bytes * frames + BLOCK_BYTES - 1) & ~(size_t)(BLOCK_BYTES - 1);
+    ring->map_bytes = ((size_t)ring->frame_bytes * frame_count + BLOCK_BYTES - 1) & ~(size_t)(BLOCK_BYTES - 1);
     ring->frame_count = (uint32_t)(ring->map_bytes / ring->frame_bytes);
     ring->receiver.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (ring->receiver.fd < 0)
         return errno;
-    error = set_options(ring, filter);
+    error = set_options(ring, filter_fd);
     if (error != 0)
         return error;
     ring->map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring->receiver.fd, 0);

@@ -27,7 +27,7 @@ struct packet_port {
     struct sv_netdev_port base;
     struct sv_packet_ring ring;
     struct sv_packet_sender sender;
-    int tc_link_fd;        /* the tc program that drops frames of rules before the kernel; -1: port reservations instead */
+    int tc_link_fd;     /* the tc program that drops frames of rules before the kernel; -1: port reservations instead */
     struct sv_port_reservations reservations;
 };
 
@@ -45,25 +45,25 @@ static int open_steering(struct packet_port *port)
     struct sv_netdev_port *base = &port->base;
     if (sv_steering_open(&base->steering, base->device->mac, false) != 0)
         return -1;
-    int filter = sv_steering_load(base->steering, SV_PROGRAM_FILTER);
+    int filter_fd = sv_steering_load(base->steering, SV_PROGRAM_FILTER);
     const char *env_value = getenv("SOFTVERBS_PACKET_QUIET");
     bool by_sockets = env_value != NULL && strcmp(env_value, "sockets") == 0;
-    port->tc_link_fd = filter < 0 || by_sockets ? -1 : sv_netdev_port_attach_tc(base, SV_PROGRAM_TC);
-    if (filter < 0) {
+    port->tc_link_fd = filter_fd < 0 || by_sockets ? -1 : sv_netdev_port_attach_tc(base, SV_PROGRAM_TC);
+    if (filter_fd < 0) {
         sv_steering_close(base->steering);
         base->steering = NULL;
     }
-    return filter;
+    return filter_fd;
 }
 
 static int open_port(struct sv_netdev_port *base)
 {
     struct packet_port *port = (struct packet_port *)base;
     port->sender.fd = port->tc_link_fd = port->ring.receiver.fd = -1;
-    int filter = open_steering(port);
-    int error = sv_packet_ring_open(&port->ring, atomic_load(&base->device->mtu), RING_FRAMES, filter);
-    if (filter >= 0)
-        close(filter);
+    int filter_fd = open_steering(port);
+    int error = sv_packet_ring_open(&port->ring, atomic_load(&base->device->mtu), RING_FRAMES, filter_fd);
+    if (filter_fd >= 0)
+        close(filter_fd);
     if (error == 0)
         error = sv_packet_ring_bind(&port->ring, base->ifindex);
     if (error == 0)

@@ -15,9 +15,9 @@ struct sv_port_reservation {
     struct sv_port_reservation *next;
     union sv_key mask;
     union sv_key value;
-    uint32_t rule_count;         /* number of rules with this match */
+    uint32_t rule_count;    /* number of rules with this match */
     bool silences_kernel;   /* all sockets that the match needs are open */
-    int ipv4_fd;               /* sockets, or -1 */
+    int ipv4_fd;            /* sockets, or -1 */
     int ipv6_fd;
 };
 

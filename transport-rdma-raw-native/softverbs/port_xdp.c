@@ -127,8 +127,8 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
 }
 
 #define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED) \
-    {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), .copies_on_send = COPIES_ON_SEND, \
-     .may_be_brokered = MAY_BE_BROKERED, .tracks_connections = true, \
+    {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), \
+     .copies_on_send = COPIES_ON_SEND, .may_be_brokered = MAY_BE_BROKERED, .tracks_connections = true, \
      .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
 
 static const struct sv_netdev_port_kind kinds[SV_XDP_MODE_COUNT] = {
@@ -212,8 +212,8 @@ static int open_device(struct sv_device *device)
         return error;
     const char *busy_poll_text = ((const struct xdp_port *)device->port)->busy_poll.enabled ? " with busy polling" : "";
     if (mode == choice.mode)
-        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode), busy_poll_text,
-                 choice.reason);
+        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode),
+                 busy_poll_text, choice.reason);
     else
         snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s, because %s is not available: %s",
                  sv_xdp_mode_name(mode), busy_poll_text, failure.mode, failure.reason);

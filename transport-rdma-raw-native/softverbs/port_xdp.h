@@ -44,8 +44,8 @@ enum { SV_XDP_OTHER_PROGRAM = EEXIST };
 struct xdp_port {
     struct sv_netdev_port base;
     struct sv_packet_ring copy_ring;
-    int xdp_link_fd;           /* the link that holds the XDP program on the interface */
-    int tc_link_fd;            /* the link of the tc program in tap mode, or -1 */
+    int xdp_link_fd;        /* the link that holds the XDP program on the interface */
+    int tc_link_fd;         /* the link of the tc program in tap mode, or -1 */
     struct sv_tap tap;
     struct sv_packet_sender sender; /* used in tap mode */
     bool native;
@@ -57,8 +57,9 @@ struct xdp_port {
     _Atomic uint32_t send_queue_count;
     struct sv_xdp_queue *queue[SV_XDP_MAX_QUEUES];
     struct sv_broker_layout broker_layout;  /* layout of the queues that a broker has made */
-    int broker_memory_fd;                      /* their memory until they are open, or -1 */
-    int broker_sockets[SV_STEER_SOCKETS_PER_QUEUE * SV_XDP_MAX_QUEUES];  /* sockets of a broker that no queue has yet, or -1 */
+    int broker_memory_fd;                   /* their memory until they are open, or -1 */
+    /* Sockets of a broker that no queue has yet, or -1. */
+    int broker_sockets[SV_STEER_SOCKETS_PER_QUEUE * SV_XDP_MAX_QUEUES];
 };
 
 /* Returns the mode of a port. */

@@ -80,7 +80,8 @@ static int explain_too_many_queues(const struct sv_netdev_port *base)
 {
     return sv_explain(EOPNOTSUPP, "'%s' has more than %d receive queues, the maximum: use ethtool -L %s combined %d "
                       "(rx %d if the driver counts them separately), or soft:packet:%s, which takes any number",
-                      base->netdev, SV_XDP_MAX_QUEUES, base->netdev, SV_XDP_MAX_QUEUES, SV_XDP_MAX_QUEUES, base->netdev);
+                      base->netdev, SV_XDP_MAX_QUEUES, base->netdev, SV_XDP_MAX_QUEUES, SV_XDP_MAX_QUEUES,
+                      base->netdev);
 }
 
 /*
@@ -116,14 +117,15 @@ static int open_queues(struct xdp_port *port)
     if (reported && receive_queues > SV_XDP_MAX_QUEUES)
         return explain_too_many_queues(&port->base);
     /* Queues are added to the TAP interface as needed. */
-    bool tap = port->tap.ifindex != 0;
-    for (uint32_t i = port->queue_count; i < SV_XDP_MAX_QUEUES && !(tap && reported && i > 0 && i >= receive_queues); i++) {
-        int error = tap && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
+    bool uses_tap = port->tap.ifindex != 0;
+    for (uint32_t i = port->queue_count;
+         i < SV_XDP_MAX_QUEUES && !(uses_tap && reported && i > 0 && i >= receive_queues); i++) {
+        int error = uses_tap && i > 0 ? sv_tap_add_queue(&port->tap) : 0;
         if (error == 0)
             error = open_queue(port, i, !reported);
         /* Under a low memlock limit no memory may be left to try a queue that does not exist. */
         if (i > 0 && (error == EINVAL || (error == ENOMEM && reported && receive_queues > 0 && i >= receive_queues))) {
-            if (tap)
+            if (uses_tap)
                 sv_tap_remove_queue(&port->tap);
             return 0;
         }
@@ -147,7 +149,8 @@ static int check_zero_copy_safe(const struct xdp_port *port, uint32_t queues_bef
 {
     const char *netdev = port->base.netdev;
     uint32_t now = 0;
-    if (!port->zero_copy || sv_xdp_get_receive_queues(&port->base, &now) != 0 || queues_before == 0 || now <= queues_before)
+    if (!port->zero_copy || sv_xdp_get_receive_queues(&port->base, &now) != 0 || queues_before == 0 ||
+        now <= queues_before)
         return 0;
     return sv_explain(EOPNOTSUPP, "zero copy is not safe on '%s': it has %u receive queues, and %u more with an XDP "
                       "program. Use ethtool -L %s combined with the maximum that ethtool -l shows, or "
@@ -168,13 +171,13 @@ static int open_added_queues(struct xdp_port *port)
 static int open_copy_ring(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    int filter = sv_steering_load(base->steering, SV_PROGRAM_COPIES);
-    if (filter < 0 && sv_explain_missing_perfmon(-filter))
-        return -filter;
-    if (filter < 0)
-        return sv_explain(-filter, "the socket filter can't be loaded: the process needs CAP_BPF");
-    int error = sv_packet_ring_open(&port->copy_ring, atomic_load(&base->device->mtu), COPY_FRAMES, filter);
-    close(filter);
+    int filter_fd = sv_steering_load(base->steering, SV_PROGRAM_COPIES);
+    if (filter_fd < 0 && sv_explain_missing_perfmon(-filter_fd))
+        return -filter_fd;
+    if (filter_fd < 0)
+        return sv_explain(-filter_fd, "the socket filter can't be loaded: the process needs CAP_BPF");
+    int error = sv_packet_ring_open(&port->copy_ring, atomic_load(&base->device->mtu), COPY_FRAMES, filter_fd);
+    close(filter_fd);
     return error != 0 ? error : sv_netdev_port_add_receiver(base, &port->copy_ring.receiver);
 }
 
@@ -184,7 +187,8 @@ static int open_copy_ring(struct xdp_port *port)
 static int attach_tap_mode(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    port->xdp_link_fd = sv_steering_attach(base->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex, SV_XDP_ATTACH_GENERIC);
+    port->xdp_link_fd = sv_steering_attach(base->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex,
+                                           SV_XDP_ATTACH_GENERIC);
     if (port->xdp_link_fd < 0)
         return sv_explain(-port->xdp_link_fd, "the XDP program can't be attached to '%s'", port->tap.name);
     sv_steering_set_redirect_ifindex(base->steering, port->tap.ifindex);
@@ -323,7 +327,9 @@ static int open_through_broker(struct xdp_port *port)
     if (reported && receive_queues > SV_XDP_MAX_QUEUES)
         return explain_too_many_queues(base);
     struct sv_broker_open wanted = {
-        .mode = port->zero_copy ? SV_BROKER_MODE_ZERO_COPY : port->native ? SV_BROKER_MODE_NATIVE : SV_BROKER_MODE_GENERIC,
+        .mode = port->zero_copy ? SV_BROKER_MODE_ZERO_COPY
+                : port->native  ? SV_BROKER_MODE_NATIVE
+                                : SV_BROKER_MODE_GENERIC,
         .mtu = atomic_load(&base->device->mtu),
         .multi_buffer = base->receives_gso,
     };
@@ -377,10 +383,10 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
     int error = sv_busy_poll_init(&port->busy_poll, base->netdev, base->ifindex);
     if (error == 0)
         error = apply_mode(port, sv_xdp_mode_of(base));
-    bool tap = port->tap.ifindex != 0;
+    bool uses_tap = port->tap.ifindex != 0;
     if (error == 0)
-        error = tap ? sv_packet_sender_open(&port->sender, base->ifindex) : sv_interface_reserve(base);
-    if (error == 0 && !tap && !base->brokered)
+        error = uses_tap ? sv_packet_sender_open(&port->sender, base->ifindex) : sv_interface_reserve(base);
+    if (error == 0 && !uses_tap && !base->brokered)
         error = check_program(base);
     if (error == 0)
         error = check_vlan_tags(port);
@@ -389,7 +395,7 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
     /*
      * A driver with its own XDP segments in software. A tc program also sees frames that the kernel has merged (GRO).
      */
-    base->receives_gso = !port->native && (port->expects_partial_checksums || tap);
+    base->receives_gso = !port->native && (port->expects_partial_checksums || uses_tap);
     /* After the interface is reserved: before, the program of the previous user may still be attached. */
     (void)sv_xdp_get_receive_queues(base, &queues_before);
     if (error == 0)
@@ -412,7 +418,7 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
         error = check_zero_copy_safe(port, queues_before);
     if (error == 0)
         error = open_added_queues(port);
-    if (error == 0 && !tap && atomic_load(&port->send_queue_count) == 0)
+    if (error == 0 && !uses_tap && atomic_load(&port->send_queue_count) == 0)
         error = sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", base->netdev);
     close_broker_sockets(port);
     return error;

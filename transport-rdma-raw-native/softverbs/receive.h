@@ -82,8 +82,8 @@ enum sv_gso_delivery sv_rq_deliver_gso(struct sv_rq *rq, const struct sv_gso_fra
  * Delivers a GSO frame of TCP unsegmented if the program has asked for it (softverbs.h). Refuses it if several rules
  * match, if the rule does not permit it, if no receive is posted, or if the frame fills less than half of the receive.
  * If the receive itself is faulty, it completes with an error, and the frame is refused. The caller holds the
- * receiver's lock. Such a frame counts as SV_GSO_COST_FRAMES frames of a burst, so that the receives posted for GSO frames
- * last for one poll.
+ * receiver's lock. Such a frame counts as SV_GSO_COST_FRAMES frames of a burst, so that the receives posted for GSO
+ * frames last for one poll.
  */
 enum sv_gso_delivery sv_receiver_deliver_gso(struct sv_receiver *receiver, struct sv_device *device,
                                              const struct sv_gso_frame *gso_frame);

@@ -186,7 +186,7 @@ struct unread_packet {
     struct sv_gso_frame gso_frame;
     struct sv_packet_ring *ring;
     uint32_t length;                /* length without the tag */
-    const uint8_t *vlan_tag;             /* NULL: no tag */
+    const uint8_t *vlan_tag;        /* NULL: no tag */
 };
 
 static bool copy_unread(const struct sv_gso_frame *gso_frame, uint8_t *to)
@@ -239,7 +239,8 @@ static bool deliver_gso_frame(struct sv_packet_ring *ring, struct sv_device *dev
     if (!is_valid_tcp_gso(device, &packet, head, head_bytes, packet.length + vlan_tag_bytes, &gso))
         return false;
     const struct unread_packet unread_packet = {
-        .gso_frame = {.head = head, .head_bytes = head_bytes, .length = packet.length + vlan_tag_bytes, .copy = copy_unread},
+        .gso_frame = {.head = head, .head_bytes = head_bytes, .length = packet.length + vlan_tag_bytes,
+                      .copy = copy_unread},
         .ring = ring,
         .length = packet.length,
         .vlan_tag = vlan_tag_bytes > 0 ? head + SV_ETHERTYPE_AT : NULL,

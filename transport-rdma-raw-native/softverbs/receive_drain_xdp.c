@@ -318,12 +318,12 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * reduced to that index, so that only descriptors written by the kernel are read.
  *
  * The burst ends after `max_frames` frames. A GSO frame that is segmented counts as its segments, since each needs a
- * receive; one that is delivered unsegmented counts as SV_GSO_COST_FRAMES frames. No GSO frame is split between two bursts, so
- * a burst that ends with one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors, or at a
- * frame that has to wait.
+ * receive; one that is delivered unsegmented counts as SV_GSO_COST_FRAMES frames. No GSO frame is split between two
+ * bursts, so a burst that ends with one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors,
+ * or at a frame that has to wait.
  *
- * limit_unsolicited() sets `filtered_until_position`. A burst of the main ring that begins before that position drops all of its
- * unsolicited segments, including those at later positions.
+ * limit_unsolicited() sets `filtered_until_position`. A burst of the main ring that begins before that position drops
+ * all of its unsolicited segments, including those at later positions.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket,
                             struct sv_device *device, uint32_t limit, unsigned max_frames)

@@ -61,12 +61,12 @@ static uint64_t now_millis(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void check_receivers(struct sv_netdev_port *port, uint64_t *last)
+static void check_receivers(struct sv_netdev_port *port, uint64_t *last_check_millis)
 {
     uint64_t now = now_millis();
-    if (now - *last < CHECK_MILLIS)
+    if (now - *last_check_millis < CHECK_MILLIS)
         return;
-    *last = now;
+    *last_check_millis = now;
     sv_netdev_port_check_receivers(port);
 }
 
@@ -82,7 +82,7 @@ static void *run_rx_thread(void *argument)
 {
     struct sv_netdev_port *port = argument;
     struct epoll_event events[MAX_EVENTS];
-    uint64_t checked = now_millis();
+    uint64_t last_check_millis = now_millis();
     while (!atomic_load(&port->stopping)) {
         bool arrived = atomic_load(&port->rx_thread_must_retry);
         int count = epoll_wait(port->rx_thread_epoll_fd, events, MAX_EVENTS, arrived ? RETRY_MILLIS : CHECK_MILLIS);
@@ -96,7 +96,7 @@ static void *run_rx_thread(void *argument)
         sv_netdev_port_update_steering_mac(port);
         if (arrived && !atomic_load(&port->stopping))
             handle_frames(port);
-        check_receivers(port, &checked);
+        check_receivers(port, &last_check_millis);
     }
     return NULL;
 }

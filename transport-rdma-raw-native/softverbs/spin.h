@@ -33,7 +33,7 @@ static inline void sv_cpu_relax(void)
 enum { SV_SPIN_TIMEOUT_NANOS = 50000 };
 
 struct sv_spin_deadline {
-    uint64_t deadline_nanos;       /* 0: not started */
+    uint64_t deadline_nanos;    /* 0: not started */
 };
 
 uint64_t sv_monotonic_nanos(void);

@@ -104,11 +104,12 @@ void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const str
 
     uint8_t mask[SV_WINDOW_BYTES];
     bool inside_tunnel = key.outer.layers & SV_LAYER_VXLAN;
-    cache->word_count = inside_tunnel ? 0 : sv_window_mask(&directory->used_mask.outer, &key.outer, verdict->layout, mask);
+    cache->word_count =
+        inside_tunnel ? 0 : sv_window_mask(&directory->used_mask.outer, &key.outer, verdict->layout, mask);
     cache->generation = 0;
     if (cache->word_count == 0 || frame->length < cache->word_count * 8)
         return;
     memcpy(cache->mask, mask, sizeof mask);
-    memcpy(cache->header, frame->data, cache->word_count * 8);     /* the mask is zero beyond the header */
+    memcpy(cache->header, frame->data, cache->word_count * 8); /* the mask is zero beyond the header */
     cache->generation = generation;
 }

@@ -18,67 +18,71 @@ _Static_assert((int)SV_STEER_KEY_WORDS == (int)SV_KEY_WORDS, "the programs see t
 
 /* ---- maps ---- */
 
-static int map_marks(int map, uint32_t buckets, struct sv_steer_marks **marks)
+static int mmap_marks(int map_fd, uint32_t buckets, struct sv_steer_marks **marks)
 {
-    *marks = sv_map_mmap(map, buckets * sizeof **marks);
+    *marks = sv_map_mmap(map_fd, buckets * sizeof **marks);
     return *marks == NULL ? errno : 0;
 }
 
-static int create_marks(int *map, uint32_t buckets, struct sv_steer_marks **marks)
+static int create_marks(int *map_fd, uint32_t buckets, struct sv_steer_marks **marks)
 {
-    *map = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, buckets, BPF_F_MMAPABLE);
-    return *map < 0 ? errno : map_marks(*map, buckets, marks);
+    *map_fd = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, buckets, BPF_F_MMAPABLE);
+    return *map_fd < 0 ? errno : mmap_marks(*map_fd, buckets, marks);
 }
 
 /* Creates the maps of SV_PROGRAM_CLASSIFY. */
 static int create_classifier_maps(struct sv_steering *steering)
 {
-    int *map = steering->map_fds;
-    map[SV_MAP_SOCKETS] = sv_map_create(BPF_MAP_TYPE_XSKMAP, 4, 4, SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES, 0);
-    if (map[SV_MAP_SOCKETS] < 0)
+    int *map_fds = steering->map_fds;
+    map_fds[SV_MAP_SOCKETS] = sv_map_create(BPF_MAP_TYPE_XSKMAP, 4, 4,
+                                            SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES, 0);
+    if (map_fds[SV_MAP_SOCKETS] < 0)
         return errno;
-    map[SV_MAP_SYNS] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYN_ENTRIES / 2, 0);
-    if (map[SV_MAP_SYNS] < 0)
+    map_fds[SV_MAP_SYNS] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYN_ENTRIES / 2, 0);
+    if (map_fds[SV_MAP_SYNS] < 0)
         return errno;
-    map[SV_MAP_PROGRAMS] = sv_map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
-    if (map[SV_MAP_PROGRAMS] < 0)
+    map_fds[SV_MAP_PROGRAMS] = sv_map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
+    if (map_fds[SV_MAP_PROGRAMS] < 0)
         return errno;
-    int error = create_marks(&map[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
+    int error = create_marks(&map_fds[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
     return error != 0 ? error
-                      : create_marks(&map[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
+                      : create_marks(&map_fds[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS,
+                                     &steering->connections.opening);
 }
 
 static int create_maps(struct sv_steering *steering)
 {
-    int *map = steering->map_fds;
-    map[SV_MAP_DIRECTORY] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1, BPF_F_MMAPABLE);
-    if (map[SV_MAP_DIRECTORY] < 0)
+    int *map_fds = steering->map_fds;
+    map_fds[SV_MAP_DIRECTORY] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1,
+                                              BPF_F_MMAPABLE);
+    if (map_fds[SV_MAP_DIRECTORY] < 0)
         return errno;
-    map[SV_MAP_TRAFFIC] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_traffic), 1, BPF_F_MMAPABLE);
-    if (map[SV_MAP_TRAFFIC] < 0)
+    map_fds[SV_MAP_TRAFFIC] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_traffic), 1, BPF_F_MMAPABLE);
+    if (map_fds[SV_MAP_TRAFFIC] < 0)
         return errno;
-    steering->traffic = sv_map_mmap(map[SV_MAP_TRAFFIC], sizeof *steering->traffic);
+    steering->traffic = sv_map_mmap(map_fds[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     if (steering->traffic == NULL)
         return errno;
-    map[SV_MAP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
-                                   sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
-    if (map[SV_MAP_RULES] < 0)
+    map_fds[SV_MAP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
+                                          sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    if (map_fds[SV_MAP_RULES] < 0)
         return errno;
-    map[SV_MAP_DEEP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key),
-                                        sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
-    if (map[SV_MAP_DEEP_RULES] < 0)
+    map_fds[SV_MAP_DEEP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key),
+                                               sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    if (map_fds[SV_MAP_DEEP_RULES] < 0)
         return errno;
-    map[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
-    if (map[SV_MAP_SCRATCH] < 0)
+    map_fds[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
+    if (map_fds[SV_MAP_SCRATCH] < 0)
         return errno;
-    map[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent), SV_STEER_RECENT_ENTRIES,
-                                       0);
-    if (map[SV_MAP_RECENT] < 0)
+    map_fds[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent),
+                                           SV_STEER_RECENT_ENTRIES, 0);
+    if (map_fds[SV_MAP_RECENT] < 0)
         return errno;
-    map[SV_MAP_HEADS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head), SV_STEER_RECENT_ENTRIES, 0);
-    if (map[SV_MAP_HEADS] < 0)
+    map_fds[SV_MAP_HEADS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head),
+                                          SV_STEER_RECENT_ENTRIES, 0);
+    if (map_fds[SV_MAP_HEADS] < 0)
         return errno;
-    steering->directory = sv_map_mmap(map[SV_MAP_DIRECTORY], sizeof *steering->directory);
+    steering->directory = sv_map_mmap(map_fds[SV_MAP_DIRECTORY], sizeof *steering->directory);
     return steering->directory == NULL ? errno : 0;
 }
 
@@ -249,11 +253,11 @@ void sv_steering_unmap_shared(struct sv_steering *steering)
     steering->connections.known = steering->connections.opening = NULL;
 }
 
-static void close_map(int *map)
+static void close_map(int *map_fd)
 {
-    if (*map >= 0)
-        close(*map);
-    *map = -1;
+    if (*map_fd >= 0)
+        close(*map_fd);
+    *map_fd = -1;
 }
 
 void sv_steering_close(struct sv_steering *steering)
@@ -273,12 +277,13 @@ void sv_steering_close(struct sv_steering *steering)
  * The order in which the maps are handed over. The process only holds the map of programs: the kernel empties such a
  * map with its last descriptor, although a program uses it, and the broker may end before the process.
  */
-static const int client_maps[SV_STEERING_CLIENT_MAP_COUNT] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING, SV_MAP_PROGRAMS};
+static const int client_maps[SV_STEERING_CLIENT_MAP_COUNT] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING,
+                                                              SV_MAP_PROGRAMS};
 
-void sv_steering_get_client_maps(const struct sv_steering *steering, int maps[SV_STEERING_CLIENT_MAP_COUNT])
+void sv_steering_get_client_maps(const struct sv_steering *steering, int map_fds[SV_STEERING_CLIENT_MAP_COUNT])
 {
     for (int i = 0; i < SV_STEERING_CLIENT_MAP_COUNT; i++)
-        maps[i] = steering->map_fds[client_maps[i]];
+        map_fds[i] = steering->map_fds[client_maps[i]];
 }
 
 int sv_steering_seal(const struct sv_steering *steering)
@@ -286,14 +291,14 @@ int sv_steering_seal(const struct sv_steering *steering)
     return sv_map_freeze(steering->map_fds[SV_MAP_PROGRAMS]);
 }
 
-static int map_shared(struct sv_steering *steering)
+static int mmap_shared(struct sv_steering *steering)
 {
     steering->traffic = sv_map_mmap(steering->map_fds[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     int error = steering->traffic == NULL ? errno : 0;
     if (error == 0)
-        error = map_marks(steering->map_fds[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
+        error = mmap_marks(steering->map_fds[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
     if (error == 0)
-        error = map_marks(steering->map_fds[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
+        error = mmap_marks(steering->map_fds[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
     return error;
 }
 
@@ -308,7 +313,7 @@ int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
     sv_steering_set_mac(steering, mac);
     sv_map_clear(steering->map_fds[SV_MAP_RULES], &key);
     sv_map_clear(steering->map_fds[SV_MAP_DEEP_RULES], &key);
-    int error = map_shared(steering);
+    int error = mmap_shared(steering);
     if (error != 0)
         return sv_explain(error, "the maps of a closed device can't be mapped");
     memset(steering->traffic, 0, sizeof *steering->traffic);
@@ -317,20 +322,20 @@ int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
     return start_traffic(steering);
 }
 
-int sv_steering_adopt(struct sv_steering **out, const int maps[SV_STEERING_CLIENT_MAP_COUNT])
+int sv_steering_adopt(struct sv_steering **out, const int map_fds[SV_STEERING_CLIENT_MAP_COUNT])
 {
     struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
     for (int i = 0; i < SV_MAP_COUNT && steering != NULL; i++)
         steering->map_fds[i] = -1;
     for (int i = 0; i < SV_STEERING_CLIENT_MAP_COUNT; i++) {
         if (steering != NULL)
-            steering->map_fds[client_maps[i]] = maps[i];
+            steering->map_fds[client_maps[i]] = map_fds[i];
         else
-            close(maps[i]);
+            close(map_fds[i]);
     }
     if (steering == NULL)
         return ENOMEM;
-    int error = map_shared(steering);
+    int error = mmap_shared(steering);
     if (error != 0) {
         sv_steering_close(steering);
         return sv_explain(error, "the maps that the broker has sent can't be mapped");

@@ -97,13 +97,13 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
- * The process receives descriptors of SV_STEERING_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it cannot
- * change rules. Afterwards the broker closes its descriptors of all maps except the maps of rules.
+ * The process receives descriptors of SV_STEERING_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it
+ * cannot change rules. Afterwards the broker closes its descriptors of all maps except the maps of rules.
  */
 enum { SV_STEERING_CLIENT_MAP_COUNT = 4 };
 
 /* For the broker: stores the descriptors of the maps to hand over. They still belong to `steering`. */
-void sv_steering_get_client_maps(const struct sv_steering *steering, int maps[SV_STEERING_CLIENT_MAP_COUNT]);
+void sv_steering_get_client_maps(const struct sv_steering *steering, int map_fds[SV_STEERING_CLIENT_MAP_COUNT]);
 /* For the broker, after attaching: prevents any process from replacing the programs. Returns 0 or an errno. */
 int sv_steering_seal(const struct sv_steering *steering);
 /*
@@ -126,7 +126,7 @@ int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6]);
  * For the process: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
  * an errno.
  */
-int sv_steering_adopt(struct sv_steering **steering, const int maps[SV_STEERING_CLIENT_MAP_COUNT]);
+int sv_steering_adopt(struct sv_steering **steering, const int map_fds[SV_STEERING_CLIENT_MAP_COUNT]);
 
 /* ---- connections.c ---- */
 

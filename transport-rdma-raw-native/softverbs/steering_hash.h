@@ -56,9 +56,9 @@ static inline __attribute__((always_inline)) unsigned int sv_steer_bucket(unsign
 }
 
 /*
- * Returns the mark under which a table stores a hash: 32 upper bits of the hash, of which those of the mask
- * SV_STEER_MARK_TIME_MASK are 0 and make room for a time. Different hashes can have the same mark. A mark is never 0, which
- * is the value of an empty entry.
+ * Returns the mark under which a table stores a hash: 32 upper bits of the hash, of which those of
+ * SV_STEER_MARK_TIME_MASK are 0 and make room for a time. Different hashes can have the same mark. A mark is never 0,
+ * which is the value of an empty entry.
  */
 static inline __attribute__((always_inline)) unsigned int sv_steer_mark(unsigned long long hash)
 {

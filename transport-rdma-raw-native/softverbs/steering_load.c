@@ -21,7 +21,7 @@ static const struct program {
     enum bpf_prog_type type;
     uint32_t attach_type;
     const uint64_t *code;
-    size_t instructions;
+    size_t instruction_count;
     const struct sv_map_use *uses;
     size_t use_count;
 } programs[] = {
@@ -52,25 +52,25 @@ static void print_verifier_log(const struct program *program, union bpf_attr *at
         close(fd);
 }
 
-int sv_program_load(enum sv_program which, const int map[SV_MAP_COUNT], uint32_t flags)
+int sv_program_load(enum sv_program which, const int map_fds[SV_MAP_COUNT], uint32_t flags)
 {
     const struct program *program = &programs[which];
     struct bpf_insn code[MAX_INSTRUCTIONS];
     union bpf_attr attr;
-    if (program->instructions > MAX_INSTRUCTIONS)
+    if (program->instruction_count > MAX_INSTRUCTIONS)
         return -E2BIG;
-    memcpy(code, program->code, program->instructions * sizeof code[0]);
+    memcpy(code, program->code, program->instruction_count * sizeof code[0]);
     for (size_t i = 0; i < program->use_count; i++) {
         struct bpf_insn *load = &code[program->uses[i].instruction];
         load->src_reg = BPF_PSEUDO_MAP_FD;
-        load->imm = map[program->uses[i].map];
+        load->imm = map_fds[program->uses[i].map];
     }
     memset(&attr, 0, sizeof attr);
     attr.prog_type = program->type;
     attr.prog_flags = flags;
     attr.expected_attach_type = program->attach_type;
     attr.insns = sv_ptr_to_u64(code);
-    attr.insn_cnt = (uint32_t)program->instructions;
+    attr.insn_cnt = (uint32_t)program->instruction_count;
     attr.license = sv_ptr_to_u64("Apache-2.0");
     strncpy(attr.prog_name, program->name, sizeof attr.prog_name - 1);
     int fd = sv_bpf(BPF_PROG_LOAD, &attr);
@@ -104,16 +104,16 @@ int sv_program_load_xdp(enum sv_program which, const int map[SV_MAP_COUNT], enum
     return sv_program_load(which, map, load_flags(mode));
 }
 
-int sv_program_link(int program, int ifindex, enum sv_xdp_attach_mode mode)
+int sv_program_link(int program_fd, int ifindex, enum sv_xdp_attach_mode mode)
 {
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    attr.link_create.prog_fd = (uint32_t)program;
+    attr.link_create.prog_fd = (uint32_t)program_fd;
     attr.link_create.target_ifindex = (uint32_t)ifindex;
     attr.link_create.attach_type = BPF_XDP;
     attr.link_create.flags = mode != SV_XDP_ATTACH_GENERIC ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
-    int link = sv_bpf(BPF_LINK_CREATE, &attr);
-    return link >= 0 ? link : -errno;
+    int link_fd = sv_bpf(BPF_LINK_CREATE, &attr);
+    return link_fd >= 0 ? link_fd : -errno;
 }
 
 int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode)

@@ -20,12 +20,12 @@ enum {
     SV_STEER_MAX_SHAPES = 128,
     SV_STEER_MAX_RULES = 65536,
     SV_STEER_MAX_QUEUES = 64,
-    SV_STEER_SOCKETS_PER_QUEUE = 2,           /* per receive queue, side by side: the main socket, then the one for SYNs */
+    SV_STEER_SOCKETS_PER_QUEUE = 2, /* side by side: the main socket, then the one for SYNs */
     SV_STEER_WANTS_INNER = 1,       /* a rule matches headers inside VXLAN, so verdicts depend on the port too */
     SV_STEER_ALL_DEFAULT = 2,
     SV_STEER_MULTICAST_DEFAULT = 4,
     SV_STEER_SNIFFER = 8,
-    SV_STEER_RECENT_ENTRIES = 256,          /* a power of two */
+    SV_STEER_RECENT_ENTRIES = 256,  /* a power of two */
     SV_STEER_HEAD_WORDS = 5,        /* Ethernet, IPv4 without options, ports: 38 bytes */
     SV_STEER_HEAD_BYTES = 54,       /* the same with a whole TCP header */
 };
@@ -38,9 +38,9 @@ enum {
  */
 enum {
     SV_STEER_SYN_ENTRIES = 1 << 20,
-    SV_STEER_SYN_TIME_MASK = 0xfff,      /* bits of the time; the others are the mark */
-    SV_STEER_SYN_TIME_SHIFT = 27,    /* shift of nanoseconds to units of 0.13 s */
-    SV_STEER_SYN_MIN_AGE = 6,
+    SV_STEER_SYN_TIME_MASK = 0xfff, /* bits of the time; the others are the mark */
+    SV_STEER_SYN_TIME_SHIFT = 27,   /* shift of nanoseconds to units of 0.13 s */
+    SV_STEER_SYN_MIN_AGE = 6,       /* in these units, like the next */
     SV_STEER_SYN_MAX_AGE = 64,
     SV_STEER_SYN_WINDOW_SHIFT = 20, /* shift of nanoseconds to windows of a millisecond */
     SV_STEER_SYNS_PER_WINDOW = 8,   /* limit per core of retransmissions and, while SYNs are limited, of other SYNs */
@@ -105,7 +105,7 @@ struct sv_steer_traffic {
     unsigned long long syns_dropped;                /* while SYNs were limited */
     unsigned long long unsolicited_limited_until_nanos; /* 0: not limited */
     unsigned long long unsolicited_dropped;
-    unsigned int queue_count;                            /* number of receive queues with sockets, from queue 0 on */
+    unsigned int queue_count;                       /* number of receive queues with sockets, from queue 0 on */
     unsigned int max_syn_bytes;                       /* bytes; longer SYNs are dropped */
     unsigned long long syns_too_long;
     unsigned long long unserved;                    /* frames of receive queues without sockets, left to the kernel */
@@ -126,8 +126,8 @@ struct sv_steer_recent {
 
 /*
  * The same cache for ordinary frames, which are the majority: untagged TCP or UDP over IPv4 without options or
- * fragments. Their first words determine the verdict without parsing: half->head_mask includes the bits that make a frame
- * ordinary.
+ * fragments. Their first words determine the verdict without parsing: half->head_mask includes the bits that make a
+ * frame ordinary.
  */
 struct sv_steer_head {
     unsigned long long words[SV_STEER_HEAD_WORDS];
@@ -160,7 +160,7 @@ struct sv_steer_scratch {
     unsigned int is_ordinary;
     unsigned int is_tunnel;         /* the verdict depends on headers behind UDP, so it is not cached */
     unsigned int syn_window;
-    unsigned int syns_repeated;        /* in that window, like the next three */
+    unsigned int syns_repeated;     /* in that window, like the next three */
     unsigned int syns_first;
     unsigned int opening;
     unsigned int unsolicited;

@@ -170,10 +170,10 @@ static void rule_key(const struct shape *shape, const union sv_key *value, struc
     memcpy(key->words, value->words, sizeof key->words);
 }
 
-static struct sv_steer_rule read_rule(int map, const struct sv_steer_rule_key *key)
+static struct sv_steer_rule read_rule(int map_fd, const struct sv_steer_rule_key *key)
 {
     struct sv_steer_rule rule = {0, 0};
-    if (!sv_map_lookup(map, key, &rule))
+    if (!sv_map_lookup(map_fd, key, &rule))
         return (struct sv_steer_rule){0, 0};
     return rule;
 }

@@ -103,5 +103,6 @@ bool sv_xdp_hides_vlan_tags(const struct sv_netdev_port *port)
     static const char *const veth[] = {"veth"};
     struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
     return sv_xdp_is_stacked(port) ||
-           (ethtool_ioctl(port, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 && !driver_is_one_of(port, veth, 1));
+           (ethtool_ioctl(port, &flags) == 0 && (flags.data & ETH_FLAG_RXVLAN) != 0 &&
+            !driver_is_one_of(port, veth, 1));
 }

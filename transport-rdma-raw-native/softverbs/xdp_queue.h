@@ -78,11 +78,11 @@ struct sv_xdp_queue {
     struct sv_xdp_receive_socket main;
     struct sv_xdp_receive_socket syn;
     struct sv_xdp_ring fill;
-    uint32_t filtered_until_position;        /* main ring position: bursts that begin before it drop unsolicited segments */
+    uint32_t filtered_until_position;   /* bursts of the main ring that begin before it drop unsolicited segments */
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
-    bool expects_partial_checksums;         /* checksums may be missing: from senders on this host, and after GRO */
-    bool receives_gso;                /* GSO frames may arrive and are segmented */
+    bool expects_partial_checksums; /* checksums may be missing: from senders on this host, and after GRO */
+    bool receives_gso;              /* GSO frames may arrive and are segmented */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
     bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
@@ -94,7 +94,7 @@ struct sv_xdp_queue {
     size_t umem_bytes;
     uint8_t *scratch;               /* with multi_buffer: frames assembled for one burst */
     uint32_t scratch_used_frames;
-    struct sv_gso_slot *gso_slots;  /* with gso_frames: headers of the segments of one burst */
+    struct sv_gso_slot *gso_slots;  /* with receives_gso: headers of the segments of one burst */
 
     /* Guards both rings below and the free chunks; never held during a system call. */
     SV_CACHELINE_ALIGNED struct sv_spin send_lock;
@@ -114,7 +114,7 @@ struct sv_xdp_queue_config {
     uint32_t number;                /* number of the queue on both interfaces */
     uint32_t mtu;
     bool zero_copy;                 /* requires zero copy by the driver */
-    bool expects_partial_checksums;         /* as in struct sv_xdp_queue */
+    bool expects_partial_checksums; /* as in struct sv_xdp_queue */
     bool receives_gso;
     bool existence_unknown;         /* the driver does not report whether the interface has this queue */
     const struct sv_xdp_broker_sockets *broker_sockets; /* NULL: the process creates the sockets itself */
@@ -125,7 +125,7 @@ struct sv_xdp_broker_sockets {
     const struct sv_broker_layout *layout;
     int main_socket;
     int syn_socket;
-    int memory_fd;                     /* owned by the caller */
+    int memory_fd;                  /* owned by the caller */
 };
 
 /*

@@ -58,9 +58,10 @@ struct softverbs_interface {
     uint32_t zero_copy_segments;    /* maximum number of chunks per frame in zero copy; 0: not reported */
     uint32_t receive_queues;    /* 0: not reported by the kernel (before Linux 6.8) */
     uint32_t queues_with_napi;  /* receive queues for which the driver reports a NAPI instance */
-    uint32_t napi_left_deferring;    /* NAPI instances that a killed process has left with deferred interrupts */
-    uint32_t features_reported;              /* 0: the kernel reports only the driver (before Linux 6.3) */
-    uint32_t napi_from_first_frame; /* 1: in a driver mode a socket learns its NAPI instance from a frame (before Linux 6.13) */
+    uint32_t napi_left_deferring; /* NAPI instances that a killed process has left with deferred interrupts */
+    uint32_t features_reported; /* 0: the kernel reports only the driver (before Linux 6.3) */
+    /* 1: in a driver mode a socket learns its NAPI instance from a frame (before Linux 6.13). */
+    uint32_t napi_from_first_frame;
 };
 
 /*
@@ -72,7 +73,7 @@ int softverbs_query_interface(const char *netdev, struct softverbs_interface *in
 /* An eBPF program on a network interface that belongs to other software or to another process of this library. */
 struct softverbs_program {
     uint32_t id;
-    uint32_t attach_point;             /* SOFTVERBS_PROGRAM_XDP_GENERIC, _XDP_DRIVER or _TC */
+    uint32_t attach_point;      /* SOFTVERBS_PROGRAM_XDP_GENERIC, _XDP_DRIVER or _TC */
     char name[16];              /* "" if the process lacks CAP_SYS_ADMIN to read it */
 };
 
@@ -105,8 +106,8 @@ struct softverbs_queue_counters {
     uint64_t cq_overruns;       /* completions lost because the completion queue was full */
     uint64_t ring_full;         /* sent: interface accepted no frame for 50 us; received: the ring was full (device) */
     uint64_t copied;            /* frames copied between registered memory and the interface's rings */
-    uint64_t syn_ring_full;         /* received: SYNs dropped under overload (device) */
-    uint64_t unsolicited_drops;  /* received: unsolicited TCP segments dropped under overload (device) */
+    uint64_t syn_ring_full;     /* received: SYNs dropped under overload (device) */
+    uint64_t unsolicited_drops; /* received: unsolicited TCP segments dropped under overload (device) */
     /*
      * Received: left to the kernel because their receive queue has no socket (device). Sent: dropped because the
      * interface no longer has their send queue; later frames leave by the others.

@@ -1,11 +1,11 @@
 package io.rdmaraw.channel;
 
-import java.util.Map;
-import io.rdmaraw.device.QueueFlightRecorder;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.PortStatistics;
+import io.rdmaraw.device.QueueFlightRecorder;
 import io.rdmaraw.queue.QueueCounting;
 import io.rdmaraw.queue.SharedDevice;
+import java.util.Map;
 
 /**
  * Updates the counters of a device queue and of a channel. {@code CountingBenchmark} uses it to measure the cost of
@@ -15,22 +15,22 @@ public final class ChannelCounting implements AutoCloseable {
     private final SharedDevice device = SharedDevice.acquire("soft:loop:counting");
     private final PortStatistics port;
     private final RdmaRawChannelStatistics channel = new RdmaRawChannelStatistics();
-    private final QueueFlightRecorder events;
+    private final QueueFlightRecorder flightRecorder;
     private final QueueCounting queue;
 
     /** Adds the counters of a device queue and a channel to those of a receive queue. */
     public ChannelCounting(QueueCounting queue) {
         this.queue = queue;
         port = new PortStatistics(device, 1, queue.counters(), Map.of());
-        events = new QueueFlightRecorder(device.name(), 1);
+        flightRecorder = new QueueFlightRecorder(device.name(), 1);
     }
 
     /** Counts a burst in the same way as {@link DeviceQueue} and {@link FrameInbox}, which do this once per burst. */
     public void burst(int frames, int bytes) {
-        port.burst(frames);
+        port.countBurst(frames);
         channel.receivedFrames += frames;
         channel.receivedBytes += bytes;
-        events.onBurst(queue.counters().copiedOutFrames);
+        flightRecorder.onBurst(queue.counters().copiedOutFrames);
     }
 
     @Override

@@ -39,7 +39,7 @@ final class ConnectionCapture implements SegmentObserver {
     private final int localPort;
     private final IpAddress remote;
     private final int remotePort;
-    private final PcapWriter file;
+    private final PcapWriter writer;
     private final ByteBuf packet =
             RdmaRawByteBufAllocator.DEFAULT.directBuffer(MAX_HEADER_BYTES + TcpConfig.MAX_SEGMENTATION_BYTES);
     private final byte[] bytes = new byte[packet.capacity()];
@@ -56,7 +56,7 @@ final class ConnectionCapture implements SegmentObserver {
         remainingBytes = maxBytes - PcapFormat.FILE_HEADER_BYTES;
         try {
             // Unbuffered, so that captured packets are in the file even if the loop fails.
-            this.file = PcapWriter.create(Files.newOutputStream(file), PcapFormat.LINKTYPE_RAW);
+            writer = PcapWriter.create(Files.newOutputStream(file), PcapFormat.LINKTYPE_RAW);
         } catch (IOException e) {
             packet.release();
             throw e;
@@ -139,7 +139,7 @@ final class ConnectionCapture implements SegmentObserver {
         TcpHeaderCodec.write(segment, packet.memoryAddress(), sum);
         packet.getBytes(0, bytes, 0, lengthBytes);
         Instant now = Instant.now();
-        file.write(now.getEpochSecond() * NANOS_PER_SECOND + now.getNano(), bytes, 0, lengthBytes);
+        writer.write(now.getEpochSecond() * NANOS_PER_SECOND + now.getNano(), bytes, 0, lengthBytes);
     }
 
     /** Ends the capture. Has no effect if it has ended. */
@@ -151,7 +151,7 @@ final class ConnectionCapture implements SegmentObserver {
         stack.observeSegments(null);
         packet.release();
         try {
-            file.close();
+            writer.close();
         } catch (IOException e) {
             LOGGER.warn("capture of port {} may be incomplete: {}", localPort, e.toString());
         }

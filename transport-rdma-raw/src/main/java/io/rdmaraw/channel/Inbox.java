@@ -182,6 +182,7 @@ abstract class Inbox<M> {
         return deliver(message);
     }
 
+    /** Begins a burst of messages that are checked one by one. The user's handle limits it if a read limit is set. */
     private void beginLimitedBurst() {
         inBurst = true;
         userLimitsBurst = channel.config().isReadLimited();

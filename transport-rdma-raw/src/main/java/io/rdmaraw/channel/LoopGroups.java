@@ -72,9 +72,10 @@ final class LoopGroups {
     }
 
     /**
-     * Prepares the TCP stacks of all loops for a port that they share.
+     * Opens the TCP stacks of all loops and prepares them for a port that they share.
      *
-     * @param listenerLoop loop that completes the future; if it belongs to the group, its stack is the first of the list
+     * @param listenerLoop loop on which the listeners of the future are called; if it belongs to the group, its stack
+     *         is the first of the list
      */
     static Future<List<TcpStack>> openTcpStacks(EventLoopGroup group, EventLoop listenerLoop) {
         List<Future<TcpStack>> parts = new ArrayList<>();

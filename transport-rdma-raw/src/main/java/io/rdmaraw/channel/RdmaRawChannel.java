@@ -239,9 +239,9 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
     @Override
     protected void doWrite(ChannelOutboundBuffer in) {
         DeviceQueue current = deviceQueue;
-        boolean room = current != null;
-        while (room && !in.isEmpty()) {
-            room = writeBurst(in, current.frameQueue());
+        boolean hasRoom = current != null;
+        while (hasRoom && !in.isEmpty()) {
+            hasRoom = writeBurst(in, current.frameQueue());
         }
         if (!in.isEmpty() && current != null && !waitingForRoom) {
             waitingForRoom = true;

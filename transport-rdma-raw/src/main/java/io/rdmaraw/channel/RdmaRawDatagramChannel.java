@@ -119,7 +119,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     /** Returns the queue from which the channel receives; null if it has none. */
     DeviceQueue deviceQueue() {
-        return endpoint.queue();
+        return endpoint.deviceQueue();
     }
 
     @Override
@@ -139,7 +139,8 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
 
     @Override
     void joinLoop(RdmaRawIoHandler handler) throws IOException {
-        endpoint.attach(handler.ipContext(), handler.descriptors(), device -> handler.openDeviceQueue(device, PORT_NUMBER));
+        endpoint.attach(handler.ipContext(), handler.descriptors(),
+                device -> handler.openDeviceQueue(device, PORT_NUMBER));
         inbox.joinLoop();
     }
 

@@ -78,7 +78,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
         Channel channel = promise.channel();
         ChannelFuture registered = super.register(promise);
         if (channel instanceof AbstractRdmaRawChannel) {
-            // Channels of this transport call joined() and left() themselves.
+            // Channels of this transport call addChannel() and removeChannel() themselves.
             return registered;
         }
         return registered.addListener(future -> {
@@ -113,7 +113,7 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
      */
     Future<TcpStack> openTcpStack(EventLoop listenerLoop) {
         Promise<TcpStack> promise = listenerLoop.newPromise();
-        Runnable make = () -> {
+        Runnable open = () -> {
             try {
                 TcpStack stack = handler().openTcpStack();
                 stack.prepareForRss();
@@ -123,9 +123,9 @@ final class RdmaRawEventLoop extends SingleThreadIoEventLoop {
             }
         };
         if (inEventLoop()) {
-            make.run();
+            open.run();
         } else {
-            LoopTasks.executeOrElse(this, make,
+            LoopTasks.executeOrElse(this, open,
                     () -> promise.setFailure(new RejectedExecutionException("the event loop has ended")));
         }
         return promise;

@@ -538,14 +538,14 @@ public final class RdmaRawIoHandler implements IoHandler {
                 cancelled = true;
             }
             if (executor.isExecutorThread(Thread.currentThread())) {
-                removed();
+                remove();
             } else {
-                executor.execute(this::removed);
+                executor.execute(this::remove);
             }
             return true;
         }
 
-        private void removed() {
+        private void remove() {
             if (registrations.remove(this)) {
                 handle.unregistered();
             }

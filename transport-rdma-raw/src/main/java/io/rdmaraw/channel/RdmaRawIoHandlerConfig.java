@@ -53,7 +53,7 @@ public final class RdmaRawIoHandlerConfig {
     private static final int MAX_DEPTH_WITH_DEFAULT_SGE = 4096;
     /** Default maximum of Linux's tcp_rmem. */
     private static final int MAX_RECEIVE_BUFFER_BYTES = 6 * 1024 * 1024;
-    /** Divisor: received bytes stay in slots until they are read, so a buffer may use a quarter of the slots. */
+    /** A receive buffer may use a quarter of the slots, because received bytes stay in slots until they are read. */
     private static final int RECEIVE_BUFFER_DIVISOR = 4;
 
     private static final RdmaRawIoHandlerConfig DEFAULT = builder().build();
@@ -61,7 +61,7 @@ public final class RdmaRawIoHandlerConfig {
     /**
      * Builder from which this configuration was built. Never modified. Derived values are stored in the fields below.
      */
-    private final Builder settings;
+    private final Builder builder;
     private final FrameQueueOptions queueOptions;
     private final long spinNanos;
     private final long drainTimeoutNanos;
@@ -82,7 +82,7 @@ public final class RdmaRawIoHandlerConfig {
     private final PortHandover handover;
 
     private RdmaRawIoHandlerConfig(Builder builder) {
-        settings = builder;
+        this.builder = builder;
         queueOptions = new FrameQueueOptions(builder.receiveQueueDepth, builder.sendQueueDepth, builder.sendSge(),
                 builder.slotCount, builder.slotBytes, builder.directVerbs, builder.compressedCompletions,
                 builder.stridingReceive);
@@ -107,8 +107,8 @@ public final class RdmaRawIoHandlerConfig {
                 : takeover != null ? takeover.fastOpenKeyHigh() : random.nextLong();
         fastOpenKeyLow = builder.fastOpenKeyLow != 0 ? builder.fastOpenKeyLow
                 : takeover != null ? takeover.fastOpenKeyLow() : random.nextLong();
-        userspaceHost = builder.userspaceMac == 0 ? null : new UserspaceHostConfig(builder.userspaceMac, builder.userspaceAddresses,
-                builder.userspaceGateways, builder.detectDuplicateAddresses);
+        userspaceHost = builder.userspaceMac == 0 ? null : new UserspaceHostConfig(builder.userspaceMac,
+                builder.userspaceAddresses, builder.userspaceGateways, builder.detectDuplicateAddresses);
     }
 
     /** Returns the default configuration. */
@@ -126,7 +126,7 @@ public final class RdmaRawIoHandlerConfig {
      * when the new configuration is built. A fast open key that was not set is generated again.
      */
     public Builder toBuilder() {
-        return settings.copy();
+        return builder.copy();
     }
 
     /**
@@ -137,11 +137,11 @@ public final class RdmaRawIoHandlerConfig {
      * @param segmentationBytes maximum payload that the device segments; 0 without segmentation offload
      */
     TcpConfig tcpConfig(int mtuBytes, int maxParts, int segmentationBytes) {
-        return tcpLimits.applyTo(settings.tcp.toConfigBuilder()).mtuBytes(mtuBytes)
+        return tcpLimits.applyTo(builder.tcp.toConfigBuilder()).mtuBytes(mtuBytes)
                 .maxSlices(Math.clamp(maxParts, 1, Segment.MAX_SLICES)).segmentationBytes(segmentationBytes)
                 .maxReceiveBufferBytes(maxReceiveBufferBytes)
-                .congestionControl(CongestionControls.named(settings.congestionControl))
-                .minRtoNanos(settings.minRtoNanos)
+                .congestionControl(CongestionControls.named(builder.congestionControl))
+                .minRtoNanos(builder.minRtoNanos)
                 .fastOpenKey(fastOpenKeyHigh, fastOpenKeyLow)
                 .secrets(takeover == null ? TcpStackFactory.SECRETS : takeover.secrets()).build();
     }
@@ -161,7 +161,7 @@ public final class RdmaRawIoHandlerConfig {
 
     /** Returns the congestion control of connections that have not set {@link RdmaRawChannelOption#TCP_CONGESTION}. */
     public String congestionControl() {
-        return settings.congestionControl;
+        return builder.congestionControl;
     }
 
     /** Returns the device that datagram, server and socket channels use. */
@@ -606,8 +606,8 @@ public final class RdmaRawIoHandlerConfig {
          * {@link RdmaRawTakeover}. By default a port is not handed over.
          */
         @UnstableApi
-        public Builder takeover(RdmaRawTakeover ports) {
-            takeover = ObjectUtil.checkNotNull(ports, "ports").takeover();
+        public Builder takeover(RdmaRawTakeover handover) {
+            takeover = ObjectUtil.checkNotNull(handover, "handover").takeover();
             return this;
         }
 

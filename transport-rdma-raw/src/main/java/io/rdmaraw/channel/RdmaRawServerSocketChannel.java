@@ -68,8 +68,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private boolean readsWhenRegistered;
     private final ConnectionAcceptor acceptor = new Acceptor();
     private final KernelListener.Server kernelServer = new KernelServer();
-    private volatile ListeningPort port;
-    /** The group that opened {@link #port}, and its settings. */
+    private volatile ListeningPort listeningPort;
+    /** The group that opened {@link #listeningPort}, and its settings. */
     private EventLoopGroup portGroup;
     private RdmaRawIoHandlerConfig portConfig;
     /** Whether the channel has left a loop and joined no other. */
@@ -280,7 +280,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     }
 
     private void serveByGroup(EventLoopGroup group) {
-        ListeningPort served = port;
+        ListeningPort served = listeningPort;
         if (served == null || offLoop) {
             // A server that the kernel alone serves has no port.
             servingGroupDecided = !isOpen() || !Boolean.TRUE.equals(listensByDevice);
@@ -292,7 +292,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             return;
         }
         LoopGroups.openTcpStacks(group, eventLoop()).addListener((Future<List<TcpStack>> made) -> {
-            if (made.isSuccess() && served == port) {
+            if (made.isSuccess() && served == listeningPort) {
                 served.moveTo(made.getNow());
             } else if (!made.isSuccess()) {
                 LOGGER.warn("port {}: cannot open a queue on each loop of the child group; the loops of the server"
@@ -304,10 +304,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     @Override
     void joinLoop(RdmaRawIoHandler handler) {
         hasJoinedLoop = true;
-        if (port != null) {
+        if (listeningPort != null) {
             movePort(handler);
         }
-        if (localAddress != null && port == null && kernelListener == null) {
+        if (localAddress != null && listeningPort == null && kernelListener == null) {
             servingGroupDecided = false;
             try {
                 listen(localAddress);
@@ -327,7 +327,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (LoopGroups.haveSameHost(portConfig, handler.config()) && !config.isReusePort()
                 && isShareable(stacks.getFirst())) {
             servingGroupDecided = false;
-            port.onServerMoved(stacks);
+            listeningPort.onServerMoved(stacks);
         } else if (portGroup != eventLoop().parent()) {
             stopListening();
         }
@@ -388,17 +388,17 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             kernelFilterFailure = null;
             portGroup = eventLoop().parent();
             portConfig = ioHandler().config();
-            port = open(network.listen(wanted,
+            listeningPort = open(network.listen(wanted,
                     new PortSharing(false, config.isReusePort(), config.bindsForeignAddress())));
             requireSilentKernelSocket();
             if (takeover != null) {
-                takeoverPort = takeover.offer(new TakeoverServer(), device, port, predecessorFd >= 0);
+                takeoverPort = takeover.offer(new TakeoverServer(), device, listeningPort, predecessorFd >= 0);
             }
         } catch (IOException | RuntimeException e) {
             stopListening();
             throw e;
         }
-        return new InetSocketAddress(address.getAddress(), port.binding().port());
+        return new InetSocketAddress(address.getAddress(), listeningPort.binding().port());
     }
 
     /**
@@ -424,17 +424,19 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (reason == null) {
             return;
         }
-        if (port.isVisibleToKernel()) {
-            throw new BindException("port " + port.binding().port() + " is not served: the kernel sees what comes by "
+        if (listeningPort.isVisibleToKernel()) {
+            throw new BindException("port " + listeningPort.binding().port()
+                    + " is not served: the kernel sees what comes by "
                     + stacks.getFirst().deviceQueue().device().name()
                     + ", and its socket of the port cannot be kept quiet: "
                     + reason.getMessage());
         }
-        warnOfKernelAnswers(port.binding().port(), reason);
+        warnOfKernelAnswers(listeningPort.binding().port(), reason);
     }
 
-    private static void warnOfKernelAnswers(int port, IOException reason) {
-        LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", port, reason.getMessage());
+    private static void warnOfKernelAnswers(int portNumber, IOException reason) {
+        LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", portNumber,
+                reason.getMessage());
     }
 
     private ListeningPort open(TcpNetwork.Binding binding) throws BindException {
@@ -489,9 +491,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             takeoverPort.withdraw();
             takeoverPort = null;
         }
-        ListeningPort oldPort = port;
+        ListeningPort oldPort = listeningPort;
         if (oldPort != null) {
-            port = null;
+            listeningPort = null;
             oldPort.stopListening();
         }
         closeKernelListener();
@@ -611,7 +613,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             try {
                 listener.ignoreSteered(steered);
             } catch (IOException e) {
-                if (port == null) {
+                if (listeningPort == null) {
                     kernelFilterFailure = e;
                 } else {
                     warnOfKernelAnswers(listener.port(), e);

@@ -199,8 +199,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     /**
      * Applies a changed option to the connection.
      *
-     * @param ifMoved replaces the change if the connection moves and other changes may have overtaken this one; it applies
-     *         the current value
+     * @param ifMoved replaces the change if the connection moves and other changes may have overtaken this one; it
+     *         applies the current value
      */
     void applyChange(Consumer<TcpConnection> change, Consumer<TcpConnection> ifMoved) {
         StreamTransport current = transport;

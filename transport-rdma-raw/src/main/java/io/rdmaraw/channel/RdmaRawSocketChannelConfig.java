@@ -59,7 +59,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     private volatile boolean reuseAddress;
     private volatile boolean allowHalfClosure;
     private volatile boolean tcpFastOpenConnect;
-    private volatile boolean consolidatedFlushes;
+    private volatile boolean consolidatesFlushes;
 
     RdmaRawSocketChannelConfig(RdmaRawSocketChannel channel) {
         super(channel);
@@ -166,7 +166,8 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
                         RdmaRawSocketChannelConfig::setAllowHalfClosure)
                 .with(ChannelOption.TCP_FASTOPEN_CONNECT, c -> c.tcpFastOpenConnect,
                         RdmaRawSocketChannelConfig::setTcpFastOpenConnect)
-                .with(RdmaRawChannelOption.FLUSH_CONSOLIDATION, c -> c.consolidatedFlushes, (c, on) -> c.consolidatedFlushes = on)
+                .with(RdmaRawChannelOption.FLUSH_CONSOLIDATION, c -> c.consolidatesFlushes,
+                        (c, on) -> c.consolidatesFlushes = on)
                 .with(RdmaRawChannelOption.TCP_KEEPIDLE, c -> c.keepIdleSeconds,
                         RdmaRawSocketChannelConfig::setKeepIdle)
                 .with(RdmaRawChannelOption.TCP_KEEPINTVL, c -> c.keepIntervalSeconds,
@@ -248,7 +249,7 @@ public final class RdmaRawSocketChannelConfig extends AbstractRdmaRawChannelConf
     }
 
     boolean consolidatesFlushes() {
-        return consolidatedFlushes;
+        return consolidatesFlushes;
     }
 
     // The setters below pass on the current value of the field, not the argument. While the connection moves between

@@ -102,12 +102,12 @@ public final class RdmaRawTakeover implements AutoCloseable {
      * connections are not included any more; keep it open. Blocks; must not be called on an event loop, because the
      * loops count the connections.
      *
-     * @param limit maximum time to wait
+     * @param timeout maximum time to wait
      * @return false if connections remain after that time, or if a loop does not answer
      * @throws InterruptedException if the calling thread is interrupted
      */
-    public boolean awaitDrained(Duration limit) throws InterruptedException {
-        return takeover.awaitDrained(limit);
+    public boolean awaitDrained(Duration timeout) throws InterruptedException {
+        return takeover.awaitDrained(timeout);
     }
 
     /** Returns the implementation. */

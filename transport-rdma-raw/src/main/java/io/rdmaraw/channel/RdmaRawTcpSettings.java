@@ -55,7 +55,7 @@ public final class RdmaRawTcpSettings {
         return copy;
     }
 
-    /** Returns a builder for the settings of the config that starts with these settings. */
+    /** Returns a builder of the TCP core's configuration that starts with these settings. */
     TcpConfig.Builder toConfigBuilder() {
         return config.build().toBuilder();
     }

@@ -113,7 +113,7 @@ final class StreamInbox {
                 readOnce(transport, received);
             }
         } catch (Throwable e) {
-            readFailed(e);
+            handleReadFailure(e);
         } finally {
             reading = false;
             transport.endReading(outer);
@@ -128,7 +128,7 @@ final class StreamInbox {
      * reads again. The channel is closed if that read fails before it fires a message, if memory is exhausted, or if
      * bytes of the stream are lost.
      */
-    private void readFailed(Throwable cause) {
+    private void handleReadFailure(Throwable cause) {
         channel.pipeline().fireChannelReadComplete();
         channel.pipeline().fireExceptionCaught(cause);
         if (bytesLost || readFailed || cause instanceof OutOfMemoryError) {
@@ -186,8 +186,9 @@ final class StreamInbox {
     }
 
     @SuppressWarnings("deprecation") // as above
-    private static void report(RecvByteBufAllocator.Handle handle, int bytes, boolean attempted) {
-        if (!attempted) {
+    private static void report(RecvByteBufAllocator.Handle handle, int bytes,
+                               boolean attemptReported) {
+        if (!attemptReported) {
             handle.attemptedBytesRead(bytes);
         }
         handle.lastBytesRead(bytes);

@@ -58,7 +58,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     /** Set when the device is gone. After that only {@link #close} may be called. */
     private boolean removed;
     private final PortStatistics statistics;
-    private final QueueFlightRecorder events;
+    private final QueueFlightRecorder flightRecorder;
     private final DropLog dropLog;
     private int dropLogCountdown = BURSTS_PER_DROP_LOG;
     private final QueueRecovery recovery;
@@ -77,10 +77,10 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         tags = new FlowTagTable(frameQueue, device);
         statistics = new PortStatistics(device, portNumber, frameQueue.counters(), channelKinds);
         dispatcher = new FrameDispatcher(this, tags, receivers, statistics, onFailure);
-        events = new QueueFlightRecorder(device.name(), portNumber);
+        flightRecorder = new QueueFlightRecorder(device.name(), portNumber);
         dropLog = new DropLog(device.name(), statistics, statistics::channelIterator, device.reportedReasons(),
                 LOGGER::warn, System.nanoTime());
-        recovery = new QueueRecovery(device.name() + " port " + portNumber, frameQueue, tags, events, loop,
+        recovery = new QueueRecovery(device.name() + " port " + portNumber, frameQueue, tags, flightRecorder, loop,
                 recoveryOwner());
         device.addListener(this);
     }
@@ -148,7 +148,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         statistics.add(receiver);
         statistics.ruleCount = tags.ruleCount();
         if (!own.isEmpty() || !rss.isEmpty()) {
-            events.recordFlowChange(receiver, own.isEmpty() ? rss : own, statistics.ruleCount);
+            flightRecorder.recordFlowChange(receiver, own.isEmpty() ? rss : own, statistics.ruleCount);
         }
     }
 
@@ -165,7 +165,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         statistics.remove(receiver);
         statistics.ruleCount = tags.ruleCount();
         if (statistics.ruleCount != rulesBefore) {
-            events.recordFlowChange(receiver, List.of(), statistics.ruleCount);
+            flightRecorder.recordFlowChange(receiver, List.of(), statistics.ruleCount);
         }
     }
 
@@ -201,7 +201,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
             int received = dispatcher.receive(frameQueue);
             if (received > 0) {
                 statistics.countBurst(received);
-                events.onBurst(frameQueue.counters().copiedOutFrames);
+                flightRecorder.onBurst(frameQueue.counters().copiedOutFrames);
                 if (--dropLogCountdown <= 0) {
                     logDrops();
                 }

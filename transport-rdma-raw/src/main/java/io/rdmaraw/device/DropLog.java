@@ -31,8 +31,8 @@ final class DropLog {
     static final int CHANNELS_PER_POLL = 64;
 
     private final String deviceName;
-    private final RdmaRawMetered port;
-    private final Supplier<Iterator<RdmaRawMetered>> channels;
+    private final RdmaRawMetered portCounters;
+    private final Supplier<Iterator<RdmaRawMetered>> channelCounters;
     private final ConcurrentMap<String, Long> reported;
     private final Consumer<String> log;
     /** Current series of the objects that have dropped frames, by reason. Only reasons that may be logged now. */
@@ -58,16 +58,17 @@ final class DropLog {
     }
 
     /**
-     * @param port     the counters of frames that are dropped before they are assigned to a channel
-     * @param channels iterates over the counters of the current channels
-     * @param reported the reasons already logged and the time of the last line, shared by all queues of the device
-     * @param log      receives the log lines
+     * @param portCounters    the counters of frames that are dropped before they are assigned to a channel
+     * @param channelCounters iterates over the counters of the current channels
+     * @param reported        the reasons already logged and the time of the last line, shared by all queues of the
+     *                        device
+     * @param log             receives the log lines
      */
-    DropLog(String deviceName, RdmaRawMetered port, Supplier<Iterator<RdmaRawMetered>> channels,
+    DropLog(String deviceName, RdmaRawMetered portCounters, Supplier<Iterator<RdmaRawMetered>> channelCounters,
             ConcurrentMap<String, Long> reported, Consumer<String> log, long nowNanos) {
         this.deviceName = deviceName;
-        this.port = port;
-        this.channels = channels;
+        this.portCounters = portCounters;
+        this.channelCounters = channelCounters;
         this.reported = reported;
         this.log = log;
         nextPollNanos = nowNanos + INTERVAL_NANOS;
@@ -79,9 +80,9 @@ final class DropLog {
             return;
         }
         nextPollNanos = nowNanos + INTERVAL_NANOS;
-        poll(port, nowNanos);
+        poll(portCounters, nowNanos);
         if (nextChannels == null || !nextChannels.hasNext()) {
-            nextChannels = channels.get();
+            nextChannels = channelCounters.get();
         }
         for (int i = 0; i < CHANNELS_PER_POLL && nextChannels.hasNext(); i++) {
             poll(nextChannels.next(), nowNanos);

@@ -130,9 +130,9 @@ public final class PortStatistics implements RdmaRawPortStatistics {
      *
      * @param before the channel's counters when it was added; it may have counted on another queue before
      */
-    private record AttachedReceiver(FrameReceiver channel, Map<RdmaRawMetric, Long> before) {
+    private record AttachedReceiver(FrameReceiver receiver, Map<RdmaRawMetric, Long> before) {
         private void addTo(Map<RdmaRawMetric, Long> totals) {
-            RdmaRawMetered counted = channel.statistics();
+            RdmaRawMetered counted = receiver.statistics();
             counted.metrics().forEach(metric ->
                     totals.merge(metric, counted.value(metric) - before.getOrDefault(metric, 0L), Long::sum));
         }
@@ -183,7 +183,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     @Override
     public Map<String, RdmaRawMetered> channels() {
         Map<String, RdmaRawMetered> named = new TreeMap<>();
-        channels.forEach((statistics, listed) -> named.put(listed.channel.label(), statistics));
+        channels.forEach((statistics, listed) -> named.put(listed.receiver.label(), statistics));
         return named;
     }
 
@@ -207,13 +207,13 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         return channels.keySet().iterator();
     }
 
-    public void add(FrameReceiver channel) {
-        RdmaRawMetered statistics = channel.statistics();
+    public void add(FrameReceiver receiver) {
+        RdmaRawMetered statistics = receiver.statistics();
         if (statistics != null) {
             // When the rules of a channel change, it is added again under another name before it is removed.
             AttachedReceiver known = channels.get(statistics);
             channels.put(statistics,
-                    new AttachedReceiver(channel, known != null ? known.before : countersOf(statistics)));
+                    new AttachedReceiver(receiver, known != null ? known.before : countersOf(statistics)));
         }
     }
 
@@ -227,10 +227,10 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         return values;
     }
 
-    public void remove(FrameReceiver channel) {
-        RdmaRawMetered statistics = channel.statistics();
+    public void remove(FrameReceiver receiver) {
+        RdmaRawMetered statistics = receiver.statistics();
         AttachedReceiver listed = statistics == null ? null : channels.get(statistics);
-        if (listed != null && listed.channel == channel) {
+        if (listed != null && listed.receiver == receiver) {
             channels.remove(statistics);
             channelKinds.forEach((kind, metrics) -> {
                 if (statistics.metrics().equals(metrics)) {

@@ -91,23 +91,23 @@ public final class QueueFlightRecorder {
     /**
      * Records a change of the flow rules of a channel.
      *
-     * @param made  the rules added; empty if the channel has detached
-     * @param rules the number of rules of the queue after the change
+     * @param addedRules the rules added; empty if the channel has detached
+     * @param ruleCount  the number of rules of the queue after the change
      */
-    void recordFlowChange(FrameReceiver receiver, List<FlowSpec> addedRules, int rules) {
+    void recordFlowChange(FrameReceiver receiver, List<FlowSpec> addedRules, int ruleCount) {
         if (MetricsExporters.HAS_FLIGHT_RECORDER) {
-            commitFlowChange(receiver, addedRules, rules);
+            commitFlowChange(receiver, addedRules, ruleCount);
         }
     }
 
-    private void commitFlowChange(FrameReceiver receiver, List<FlowSpec> addedRules, int rules) {
+    private void commitFlowChange(FrameReceiver receiver, List<FlowSpec> addedRules, int ruleCount) {
         FlightRecorderEvents.FlowChange event = new FlightRecorderEvents.FlowChange();
         if (event.shouldCommit()) {
             event.device = device;
             event.port = port;
             event.channel = receiver.id();
             event.addedRules = addedRules.isEmpty() ? "" : addedRules.toString();
-            event.rules = rules;
+            event.rules = ruleCount;
             event.commit();
         }
     }

@@ -17,7 +17,7 @@ final class QueueRecovery {
      * Number of consecutive failures after which the device is considered failed. A failure may be temporary,
      * for example if the kernel is short of memory.
      */
-    private static final int MAX_FAILURES = 10;
+    private static final int MAX_CONSECUTIVE_FAILURES = 10;
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(QueueRecovery.class);
 
@@ -43,7 +43,7 @@ final class QueueRecovery {
     private final String name;
     private final FrameQueue queue;
     private final FlowTagTable tags;
-    private final QueueFlightRecorder events;
+    private final QueueFlightRecorder flightRecorder;
     private final Executor loop;
     private final Owner owner;
     private final RecoveryRateLimiter rateLimiter = new RecoveryRateLimiter(System.nanoTime());
@@ -51,14 +51,15 @@ final class QueueRecovery {
     private boolean pending;
     /** Set while a recovery is incomplete. Rules may be missing, and possibly queues. */
     private boolean incomplete;
-    private int failures;
-    private long lostBefore;
+    private int consecutiveFailures;
+    private long lostFramesBefore;
 
-    QueueRecovery(String name, FrameQueue queue, FlowTagTable tags, QueueFlightRecorder events, Executor loop, Owner owner) {
+    QueueRecovery(String name, FrameQueue queue, FlowTagTable tags, QueueFlightRecorder flightRecorder, Executor loop,
+                  Owner owner) {
         this.name = name;
         this.queue = queue;
         this.tags = tags;
-        this.events = events;
+        this.flightRecorder = flightRecorder;
         this.loop = loop;
         this.owner = owner;
     }
@@ -76,9 +77,9 @@ final class QueueRecovery {
         }
         long lost;
         try {
-            lost = events.recordRecovery(this::recoverQueue);
+            lost = flightRecorder.recordRecovery(this::recoverQueue);
         } catch (VerbsException e) {
-            if (++failures == MAX_FAILURES) {
+            if (++consecutiveFailures == MAX_CONSECUTIVE_FAILURES) {
                 throw e;
             }
             LOGGER.debug("{}: the queue cannot be recovered yet", name, e);
@@ -86,7 +87,7 @@ final class QueueRecovery {
             recoverLater(RETRY_NANOS);
             return;
         }
-        failures = 0;
+        consecutiveFailures = 0;
         String report = rateLimiter.report(System.nanoTime(), lost);
         if (report != null) {
             LOGGER.warn("{}: {}", name, report);
@@ -115,7 +116,7 @@ final class QueueRecovery {
     private long recoverQueue() {
         boolean resuming = incomplete;
         if (!resuming) {
-            lostBefore = queue.counters().lostInFlightFrames;
+            lostFramesBefore = queue.counters().lostInFlightFrames;
         }
         incomplete = true;
         if (resuming) {
@@ -131,7 +132,7 @@ final class QueueRecovery {
             tags.rebuild(this::recoverUntilStarted);
         }
         incomplete = false;
-        return queue.counters().lostInFlightFrames - lostBefore;
+        return queue.counters().lostInFlightFrames - lostFramesBefore;
     }
 
     private void recoverIfFailed() {

@@ -33,18 +33,18 @@ public final class PageMemory implements AutoCloseable {
         if (minLengthBytes <= 0) {
             throw new IllegalArgumentException("length must be positive, was " + minLengthBytes + " bytes");
         }
-        long hugeLength = roundUp(minLengthBytes, HUGE_PAGE_BYTES);
-        if (hugeLength - minLengthBytes <= minLengthBytes) {
-            long address = mapAnonymous(hugeLength, Libc.MAP_POPULATE | Libc.MAP_HUGETLB);
+        long hugeLengthBytes = roundUp(minLengthBytes, HUGE_PAGE_BYTES);
+        if (hugeLengthBytes - minLengthBytes <= minLengthBytes) {
+            long address = mapAnonymous(hugeLengthBytes, Libc.MAP_POPULATE | Libc.MAP_HUGETLB);
             if (address > 0) {
-                return new PageMemory(address, hugeLength);
+                return new PageMemory(address, hugeLengthBytes);
             }
         }
         if (minLengthBytes < HUGE_PAGE_BYTES) {
-            long length = roundUp(minLengthBytes, PAGE_BYTES);
-            return new PageMemory(mapOrThrow(length, Libc.MAP_POPULATE), length);
+            long roundedBytes = roundUp(minLengthBytes, PAGE_BYTES);
+            return new PageMemory(mapOrThrow(roundedBytes, Libc.MAP_POPULATE), roundedBytes);
         }
-        return mapTransparent(hugeLength);
+        return mapTransparent(hugeLengthBytes);
     }
 
     /**
@@ -58,9 +58,9 @@ public final class PageMemory implements AutoCloseable {
         if (address > mapped) {
             Libc.munmap(mapped, address - mapped);
         }
-        long excess = mapped + HUGE_PAGE_BYTES - address;
-        if (excess > 0) {
-            Libc.munmap(address + lengthBytes, excess);
+        long excessBytes = mapped + HUGE_PAGE_BYTES - address;
+        if (excessBytes > 0) {
+            Libc.munmap(address + lengthBytes, excessBytes);
         }
         // A system without transparent huge pages rejects the advice, which does no harm.
         Libc.madvise(address, lengthBytes, Libc.MADV_HUGEPAGE);

@@ -124,8 +124,8 @@ public final class DeviceRequirements {
         if (!names.isEmpty()) {
             missing.add("the process lacks " + String.join(", ", names) + ": run it as root, in a container with"
                     + " --cap-add, in a systemd unit with AmbientCapabilities, or use rdma-raw-broker"
-                    + " (docs/reference/security.md)" + (xdp && isSeccompFiltered() ? "; its seccomp profile has to allow"
-                    + " bpf(2) too, as examples/containers/seccomp.json does" : ""));
+                    + " (docs/reference/security.md)" + (xdp && isSeccompFiltered() ? "; its seccomp profile has to"
+                    + " allow bpf(2) too, as examples/containers/seccomp.json does" : ""));
         }
     }
 

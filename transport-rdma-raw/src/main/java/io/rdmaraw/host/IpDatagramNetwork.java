@@ -161,8 +161,8 @@ public abstract class IpDatagramNetwork implements DatagramNetwork {
      *
      * @param wanted the source address set by the user, or a wildcard
      */
-    protected DatagramPath pathToGroup(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted,
-            long mac) throws IOException {
+    protected DatagramPath pathToGroup(long generation, InetSocketAddress destination, IpAddress target,
+            IpAddress wanted, long mac) throws IOException {
         IpAddress source = wanted.isAny() ? effectiveGroupSource(target) : wanted;
         SocketErrors.requireSameVersion(source, target);
         return direct(DatagramPath.Kind.DEVICE, generation, destination, target, source, mac)

@@ -131,7 +131,8 @@ final class KernelIpHost implements IpHost {
 
     @Override
     public void logLinkChanges(int linkIndex, String deviceName) {
-        linkLoggers.computeIfAbsent(linkIndex, index -> new LinkChangeLogger(deviceName, monitor.snapshot().link(index)));
+        linkLoggers.computeIfAbsent(linkIndex,
+                index -> new LinkChangeLogger(deviceName, monitor.snapshot().link(index)));
     }
 
     @Override

@@ -146,7 +146,8 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /**
-     * Sends a datagram. Returns the error; null on success and if the send buffer is full, see {@link #isSendBufferFull}.
+     * Sends a datagram. Returns the error; null on success and if the send buffer is full, see
+     * {@link #isSendBufferFull}.
      *
      * @param index start of the datagram in the content; the caller retains the reference of the content
      */
@@ -184,8 +185,8 @@ public final class KernelSocket implements LoopDescriptors.Handler {
             if (lengthBytes >= 0) {
                 received++;
                 ByteBuf content = buffer.copyOut(ByteBufAllocator.DEFAULT, lengthBytes);
-                receiver.onKernelDatagram(content, ipContext.socketAddresses().get(socket.senderHigh(), socket.senderLow(),
-                        socket.senderPort(), socket.senderScope()));
+                receiver.onKernelDatagram(content, ipContext.socketAddresses().get(socket.senderHigh(),
+                        socket.senderLow(), socket.senderPort(), socket.senderScope()));
             } else if (lengthBytes == -Errno.EAGAIN) {
                 break;
             }

@@ -35,45 +35,45 @@ public final class SocketAddressCache {
     /**
      * Returns a cached address or adds it.
      *
-     * @param portNumber port in the lower 16 bits; the scope id of a link-local address above them
+     * @param scopedPort port in the lower 16 bits; the scope id of a link-local address above them
      */
-    private InetSocketAddress find(long addressHigh, long addressLow, int portNumber) {
-        int index = bucketOf(addressHigh, addressLow, portNumber);
-        if (isAt(index, addressHigh, addressLow, portNumber)) {
+    private InetSocketAddress find(long addressHigh, long addressLow, int scopedPort) {
+        int index = bucketOf(addressHigh, addressLow, scopedPort);
+        if (isAt(index, addressHigh, addressLow, scopedPort)) {
             return addresses[index];
         }
-        if (isAt(index ^ 1, addressHigh, addressLow, portNumber)) {
+        if (isAt(index ^ 1, addressHigh, addressLow, scopedPort)) {
             return addresses[index ^ 1];
         }
-        return add(addressHigh, addressLow, portNumber);
+        return add(addressHigh, addressLow, scopedPort);
     }
 
-    private int bucketOf(long addressHigh, long addressLow, int portNumber) {
-        long mixed = (addressHigh * 31 + addressLow) * 31 + portNumber;
+    private int bucketOf(long addressHigh, long addressLow, int scopedPort) {
+        long mixed = (addressHigh * 31 + addressLow) * 31 + scopedPort;
         return (int) (mixed * 0x9e37_79b9_7f4a_7c15L >>> shift);
     }
 
-    private boolean isAt(int index, long addressHigh, long addressLow, int portNumber) {
-        return low[index] == addressLow && port[index] == portNumber && high[index] == addressHigh
+    private boolean isAt(int index, long addressHigh, long addressLow, int scopedPort) {
+        return low[index] == addressLow && port[index] == scopedPort && high[index] == addressHigh
                 && addresses[index] != null;
     }
 
-    private InetSocketAddress add(long addressHigh, long addressLow, int portNumber) {
-        int index = bucketOf(addressHigh, addressLow, portNumber);
+    private InetSocketAddress add(long addressHigh, long addressLow, int scopedPort) {
+        int index = bucketOf(addressHigh, addressLow, scopedPort);
         if (addresses[index] != null && addresses[index ^ 1] != null
                 && ++evicted > addresses.length / GROWTH_DIVISOR && addresses.length < MAX_ADDRESSES) {
             grow();
-            index = bucketOf(addressHigh, addressLow, portNumber);
+            index = bucketOf(addressHigh, addressLow, scopedPort);
         }
         if (addresses[index] != null) {
             // The newest entry has the first place, so the entry in the second one is replaced.
             move(index, index ^ 1);
         }
         addresses[index] = new InetSocketAddress(
-                new IpAddress(addressHigh, addressLow).toInetAddress(portNumber >>> Short.SIZE), portNumber & 0xffff);
+                new IpAddress(addressHigh, addressLow).toInetAddress(scopedPort >>> Short.SIZE), scopedPort & 0xffff);
         high[index] = addressHigh;
         low[index] = addressLow;
-        port[index] = portNumber;
+        port[index] = scopedPort;
         return addresses[index];
     }
 

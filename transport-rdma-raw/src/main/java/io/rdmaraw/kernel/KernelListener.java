@@ -91,7 +91,8 @@ public final class KernelListener {
      * Opens a socket and listens.
      *
      * @param deviceLinkIndex link of the device, 0 if there is none. The socket refuses connections from this link
-     *                        until {@link #ignoreSteered} is called, because the flow rules for the port do not exist yet
+     *                        until {@link #ignoreSteered} is called, because the flow rules for the port do not exist
+     *                        yet
      */
     public KernelListener(Server server, InetSocketAddress local, int deviceLinkIndex) throws IOException {
         this.server = server;
@@ -221,9 +222,9 @@ public final class KernelListener {
             return;
         }
         SocketFilter filter = SocketFilter.refuse(deviceLinkIndex);
-        boolean isQuiet = filter.attachBeforeBind(fd);
+        boolean filterAttached = filter.attachBeforeBind(fd);
         bind(local);
-        if (!isQuiet) {
+        if (!filterAttached) {
             try {
                 // After bind(), because a broker requires a port.
                 filter.attachToTcp(fd);

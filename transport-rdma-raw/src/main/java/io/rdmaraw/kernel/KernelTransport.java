@@ -107,7 +107,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
         try {
             socket.setOptions(owner.kernelOptions());
         } catch (IOException e) {
-            fail(e);
+            storeFailure(e);
             close();
             return;
         }
@@ -124,12 +124,12 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
             notifyChannel();
             readMore();
         } else {
-            fail(attempt.cause());
+            storeFailure(attempt.cause());
             close();
         }
     }
 
-    private void fail(Throwable cause) {
+    private void storeFailure(Throwable cause) {
         // Netty's exception has the peer's address in its message, and the socket channel adds it too.
         failure = cause.getCause() instanceof IOException original ? original : StreamErrors.toIOException(cause);
     }

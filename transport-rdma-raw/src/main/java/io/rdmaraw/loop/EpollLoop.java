@@ -113,7 +113,7 @@ public final class EpollLoop {
         }
 
         @Override
-        public void ready() {
+        public void onReady() {
             runHandler();
         }
 

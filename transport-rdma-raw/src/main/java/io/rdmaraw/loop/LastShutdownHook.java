@@ -21,7 +21,7 @@ public final class LastShutdownHook extends Thread {
 
     private final Runnable task;
     /** Thread of the JVM that starts and joins the hooks. */
-    private Thread exiting;
+    private Thread exitingThread;
     /** Limit of the IDs of hooks: the JVM accepts no new hooks during the shutdown. */
     private long endOfThreadIds;
     private Set<Thread> startedBefore;
@@ -36,7 +36,7 @@ public final class LastShutdownHook extends Thread {
     /** Called by the JVM, after it has started some of the other hooks and before it starts the rest. */
     @Override
     public void start() {
-        exiting = Thread.currentThread();
+        exitingThread = Thread.currentThread();
         endOfThreadIds = Thread.ofPlatform().unstarted(() -> { }).threadId();
         startedBefore = liveThreads();
         super.start();
@@ -76,9 +76,9 @@ public final class LastShutdownHook extends Thread {
      */
     private synchronized boolean isJoined() {
         // Another monitor may block the thread. In join() of this hook, it waits before the notification.
-        boolean isWaiting = exiting.getState() == State.WAITING;
+        boolean isWaiting = exitingThread.getState() == State.WAITING;
         notifyAll();
-        return isWaiting && exiting.getState() == State.BLOCKED;
+        return isWaiting && exitingThread.getState() == State.BLOCKED;
     }
 
     private List<Thread> startedAfter() {

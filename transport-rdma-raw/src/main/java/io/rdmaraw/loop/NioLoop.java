@@ -19,7 +19,7 @@ public final class NioLoop {
     private final NonBlockingContext nonBlocking = new NonBlockingContext();
     private final DeadlineContext untilDeadline = new DeadlineContext();
     private volatile IoHandler handler;
-    private int handles;
+    private int handleCount;
     /**
      * Set when a channel was cancelled. Its descriptor is closed by the next select call, so one more is
      * needed.
@@ -37,7 +37,7 @@ public final class NioLoop {
     }
 
     public boolean hasHandles() {
-        return handles > 0 || cancelled;
+        return handleCount > 0 || cancelled;
     }
 
     /** Returns whether a closed channel still holds its descriptor, and thus possibly a listening port. */
@@ -56,7 +56,7 @@ public final class NioLoop {
             handler = nioHandler;
         }
         IoRegistration registration = handler.register(handle);
-        handles++;
+        handleCount++;
         return new CountedRegistration(registration);
     }
 
@@ -120,15 +120,15 @@ public final class NioLoop {
                 return false;
             }
             if (executor.isExecutorThread(Thread.currentThread())) {
-                removed();
+                countCancelled();
             } else {
-                executor.execute(this::removed);
+                executor.execute(this::countCancelled);
             }
             return true;
         }
 
-        private void removed() {
-            handles--;
+        private void countCancelled() {
+            handleCount--;
             cancelled = true;
         }
     }
@@ -161,27 +161,27 @@ public final class NioLoop {
     /** Limits the time for which the NIO handler blocks. */
     private static final class DeadlineContext implements IoHandlerContext {
         private IoHandlerContext delegate;
-        private long limitNanos;
+        private long deadlineNanos;
 
-        DeadlineContext wrap(IoHandlerContext context, long deadlineNanos) {
+        DeadlineContext wrap(IoHandlerContext context, long newDeadlineNanos) {
             delegate = context;
-            limitNanos = deadlineNanos;
+            deadlineNanos = newDeadlineNanos;
             return this;
         }
 
         @Override
         public boolean canBlock() {
-            return delegate.canBlock() && limitNanos - System.nanoTime() > 0;
+            return delegate.canBlock() && deadlineNanos - System.nanoTime() > 0;
         }
 
         @Override
         public long delayNanos(long currentTimeNanos) {
-            return Math.min(delegate.delayNanos(currentTimeNanos), Math.max(0, limitNanos - currentTimeNanos));
+            return Math.min(delegate.delayNanos(currentTimeNanos), Math.max(0, deadlineNanos - currentTimeNanos));
         }
 
         @Override
         public long deadlineNanos() {
-            return Math.min(delegate.deadlineNanos(), limitNanos - Ticker.systemTicker().initialNanoTime());
+            return Math.min(delegate.deadlineNanos(), deadlineNanos - Ticker.systemTicker().initialNanoTime());
         }
     }
 }

@@ -31,11 +31,11 @@ public final class TokenBucket {
      * available.
      */
     public long acquire(int tokens, long nowNanos) {
-        long missing = used ? Math.max(0, fullNanos - nowNanos) : 0;
-        if (missing > maxMissingNanos) {
-            return missing - maxMissingNanos;
+        long missingNanos = used ? Math.max(0, fullNanos - nowNanos) : 0;
+        if (missingNanos > maxMissingNanos) {
+            return missingNanos - maxMissingNanos;
         }
-        fullNanos = nowNanos + missing + tokens * intervalNanos;
+        fullNanos = nowNanos + missingNanos + tokens * intervalNanos;
         used = true;
         return 0;
     }

@@ -28,7 +28,7 @@ public final class FrameBuf extends NativeByteBuf {
     private final int lkey;
     private int slotBytes;
     /** Number of strides that the frame occupies; 1 for an ordinary slot. */
-    private int strides = 1;
+    private int strideCount = 1;
     private ByteBuffer slotView;
     /**
      * The last view created by {@link #windowView}; headers have few different lengths, so it is often
@@ -82,9 +82,9 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     /** Opens the first stride of a frame that may extend over further strides; see {@link #openFilled(int)}. */
-    FrameBuf openFilled(int lengthBytes, int strideCount, int strideBytes) {
-        strides = strideCount;
-        slotBytes = strideCount * strideBytes;
+    FrameBuf openFilled(int lengthBytes, int frameStrides, int strideBytes) {
+        strideCount = frameStrides;
+        slotBytes = frameStrides * strideBytes;
         return openFilled(lengthBytes);
     }
 
@@ -93,8 +93,8 @@ public final class FrameBuf extends NativeByteBuf {
      * occupied.
      */
     int closeStrides(int strideBytes) {
-        int closed = strides;
-        strides = 1;
+        int closed = strideCount;
+        strideCount = 1;
         slotBytes = strideBytes;
         return closed;
     }

@@ -101,9 +101,9 @@ public final class Slab {
      * Closes the slab: no further slots can be taken. Must be called on the owner's thread after the device has
      * stopped writing.
      *
-     * @param freed runs after the last slot was returned and the memory was unregistered and unmapped
+     * @param onFreed runs after the last slot was returned and the memory was unregistered and unmapped
      */
-    public void close(Runnable freed) {
+    public void close(Runnable onFreed) {
         if (closed) {
             return;
         }
@@ -114,7 +114,7 @@ public final class Slab {
             ranges.remove(memory.address());
             region.close();
             memory.close();
-            freed.run();
+            onFreed.run();
         });
     }
 }

@@ -64,11 +64,11 @@ public final class SlotPool {
         long firstSlotAddress = firstStrideAddress + layout.lengthBytes();
         // Filled from the end, so that the first slots acquired are the first in memory.
         for (int i = 0; i < slotCount; i++) {
-            int number = strideCount + i;
+            int slotIndex = strideCount + i;
             long address = firstSlotAddress + (long) i * slotDistanceBytes + colourOffsetBytes(i, slotDistanceBytes);
-            slots[number] = new FrameBuf(this, address, slotBytes, slotBytes, number, lkey);
-            free[slotCount - 1 - i] = number;
-            poison.onFree(slots[number]);
+            slots[slotIndex] = new FrameBuf(this, address, slotBytes, slotBytes, slotIndex, lkey);
+            free[slotCount - 1 - i] = slotIndex;
+            poison.onFree(slots[slotIndex]);
         }
         freeCount = slotCount;
     }
@@ -80,14 +80,15 @@ public final class SlotPool {
      * short frames use, would compete for a few cache sets. Therefore slots begin at one of {@value #COLOURS}
      * different cache lines of their place, in turn.
      *
-     * @param strideBytes distance between two slots
+     * @param slotDistanceBytes distance between two slots
      */
-    public static int capacityBytes(int strideBytes) {
-        return strideBytes < MIN_COLOURED_BYTES ? strideBytes : strideBytes - (COLOURS - 1) * CACHE_LINE_BYTES;
+    public static int capacityBytes(int slotDistanceBytes) {
+        return slotDistanceBytes < MIN_COLOURED_BYTES ? slotDistanceBytes
+                : slotDistanceBytes - (COLOURS - 1) * CACHE_LINE_BYTES;
     }
 
-    private static int colourOffsetBytes(int slotIndex, int strideBytes) {
-        return strideBytes < MIN_COLOURED_BYTES ? 0 : slotIndex % COLOURS * CACHE_LINE_BYTES;
+    private static int colourOffsetBytes(int slotIndex, int slotDistanceBytes) {
+        return slotDistanceBytes < MIN_COLOURED_BYTES ? 0 : slotIndex % COLOURS * CACHE_LINE_BYTES;
     }
 
     /** Sets the thread that acquires slots. The loop calls this whenever it (re)starts on a thread. */

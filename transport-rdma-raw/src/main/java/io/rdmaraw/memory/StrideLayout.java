@@ -5,17 +5,17 @@ package io.rdmaraw.memory;
  * chunk consists of consecutive strides, and each frame occupies one or more adjacent strides. For packets larger than
  * the MTU, a chunk is one stride of maximum packet length.
  *
- * @param chunks          number of chunks
+ * @param chunkCount      number of chunks
  * @param stridesPerChunk number of strides in a chunk, a power of two
  * @param strideBytes     length of a stride; a power of two, except for packets larger than the MTU
- * @param ordinaryFramesInSlots     whether ordinary frames are received in slots
+ * @param ordinaryFramesInSlots whether ordinary frames are received in slots
  */
 public record StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes, boolean ordinaryFramesInSlots) {
     private static final int CACHE_LINE_BYTES = 64;
 
     /** Creates the layout of a striding receive queue, which receives all frames. */
     public StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes) {
-        this(chunks, stridesPerChunk, strideBytes, false);
+        this(chunkCount, stridesPerChunk, strideBytes, false);
     }
 
     /** Returns a layout of one-frame chunks for packets of up to {@code frameBytes} bytes. */
@@ -31,7 +31,7 @@ public record StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes,
 
     /** Returns the total number of strides. */
     public int strideCount() {
-        return chunks * stridesPerChunk;
+        return chunkCount * stridesPerChunk;
     }
 
     /** Returns the length of a chunk in bytes. */
@@ -41,7 +41,7 @@ public record StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes,
 
     /** Returns the length of all chunks in bytes. */
     public long lengthBytes() {
-        return (long) chunks * chunkBytes();
+        return (long) chunkCount * chunkBytes();
     }
 
     /** Returns the number of strides that a frame occupies. */

@@ -45,7 +45,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
     /** The value of a tag that does not apply. A registry requires the same tags for all meters with one name. */
     private static final String NONE = "-";
 
-    private final List<Bound> bound = new ArrayList<>();
+    private final List<BoundRegistry> boundRegistries = new ArrayList<>();
 
     /** Creates a binder that is not bound to a registry yet. */
     public RdmaRawMeterBinder() {
@@ -54,9 +54,9 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
 
     @Override
     public void bindTo(MeterRegistry registry) {
-        Bound listener = new Bound(ObjectUtil.checkNotNull(registry, "registry"));
-        synchronized (bound) {
-            bound.add(listener);
+        BoundRegistry listener = new BoundRegistry(ObjectUtil.checkNotNull(registry, "registry"));
+        synchronized (boundRegistries) {
+            boundRegistries.add(listener);
         }
         RdmaRawMetrics.addListener(listener);
     }
@@ -64,22 +64,22 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
     /** Removes the meters from all registries. */
     @Override
     public void close() {
-        synchronized (bound) {
-            for (Bound listener : bound) {
+        synchronized (boundRegistries) {
+            for (BoundRegistry listener : boundRegistries) {
                 RdmaRawMetrics.removeListener(listener);
                 listener.removeAll();
             }
-            bound.clear();
+            boundRegistries.clear();
         }
     }
 
     /** The meters in one registry. */
-    private static final class Bound implements RdmaRawMetrics.Listener {
+    private static final class BoundRegistry implements RdmaRawMetrics.Listener {
         private final MeterRegistry registry;
         private final Map<Object, List<Meter>> meters = new ConcurrentHashMap<>();
         private final Map<String, Device> devices = new ConcurrentHashMap<>();
 
-        Bound(MeterRegistry registry) {
+        BoundRegistry(MeterRegistry registry) {
             this.registry = registry;
         }
 
@@ -140,12 +140,12 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
 
         private Meter bindTotal(String kind, RdmaRawPortStatistics port, RdmaRawMetric metric, Tags tags) {
-            String scope = kind + '.';
+            String prefix = kind + '.';
             ToDoubleFunction<RdmaRawPortStatistics> total = p -> p.channelTotals(kind).getOrDefault(metric, 0L);
             return metric.kind() == RdmaRawMetric.Kind.GAUGE
-                    ? Gauge.builder(PREFIX + scope + metric.name(), port, total).description(metric.description())
+                    ? Gauge.builder(PREFIX + prefix + metric.name(), port, total).description(metric.description())
                             .tags(tags).register(registry)
-                    : FunctionCounter.builder(nameOf(scope, metric), port, total).description(descriptionOf(metric))
+                    : FunctionCounter.builder(nameOf(prefix, metric), port, total).description(descriptionOf(metric))
                             .tags(tagsOf(metric, tags)).register(registry);
         }
 
@@ -153,8 +153,8 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
          * Returns the name of a meter. All drop reasons share one name, as is usual with Micrometer; so do all
          * copy reasons.
          */
-        private static String nameOf(String scope, RdmaRawMetric metric) {
-            return PREFIX + scope + switch (metric.kind()) {
+        private static String nameOf(String prefix, RdmaRawMetric metric) {
+            return PREFIX + prefix + switch (metric.kind()) {
                 case DROP -> "drops";
                 case COPY -> "copies";
                 default -> metric.name();
@@ -205,30 +205,30 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
     private static final class Device implements RdmaRawMetered {
         private final Set<RdmaRawPortStatistics> ports = new LinkedHashSet<>();
         /** Any port of the device. Not cleared when the last queue closes, because a thread may be reading a meter. */
-        private volatile RdmaRawPortStatistics any;
+        private volatile RdmaRawPortStatistics anyPort;
 
         void add(RdmaRawPortStatistics port) {
             ports.add(port);
-            any = port;
+            anyPort = port;
         }
 
         /** Removes a queue and returns whether it was the last one. */
         boolean removeAndCheckEmpty(RdmaRawPortStatistics port) {
             boolean removed = ports.remove(port);
             if (!ports.isEmpty()) {
-                any = ports.iterator().next();
+                anyPort = ports.iterator().next();
             }
             return removed && ports.isEmpty();
         }
 
         @Override
         public List<RdmaRawMetric> metrics() {
-            return any.metrics();
+            return anyPort.metrics();
         }
 
         @Override
         public long value(RdmaRawMetric metric) {
-            return any.value(metric);
+            return anyPort.value(metric);
         }
     }
 }

@@ -39,7 +39,7 @@ public record RdmaRawMetric(String name, Kind kind, String description, Scope sc
         WORK,
         /** A duration in nanoseconds. */
         NANOS,
-        /** A gauge: a current number, such as the number of flow rules. */
+        /** A current number, such as the number of flow rules. */
         GAUGE
     }
 }

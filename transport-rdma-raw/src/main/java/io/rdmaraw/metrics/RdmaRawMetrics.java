@@ -57,11 +57,11 @@ public final class RdmaRawMetrics {
      * Registers a loop. Event loops call this when they start.
      *
      * @param threadName the name of the loop's thread
-     * @param named      receives the unique name of the loop
+     * @param setName    receives the unique name of the loop
      */
-    public static void loopStarted(RdmaRawLoopStatistics loop, String threadName, Consumer<String> named) {
+    public static void loopStarted(RdmaRawLoopStatistics loop, String threadName, Consumer<String> setName) {
         synchronized (LOOPS) {
-            named.accept(freeName(loop, threadName));
+            setName.accept(freeName(loop, threadName));
             if (!LOOPS.contains(loop)) {
                 LOOPS.add(loop);
             }

@@ -9,12 +9,13 @@ import java.util.Map;
  * A snapshot of the listeners and connections of one loop's TCP stack, comparable to the output of
  * {@code ss -ti}.
  *
- * @param listeners   the listening ports
- * @param countByState     number of connections by state of RFC 9293, without those in TIME-WAIT
- * @param connections the connections with the most traffic, the busiest first
+ * @param listeners    the listening ports
+ * @param countByState number of connections by state of RFC 9293, without those in TIME-WAIT
+ * @param connections  the connections with the most traffic, the busiest first
  */
 @UnstableApi
-public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> countByState, List<Connection> connections) {
+public record RdmaRawTcpSockets(List<Listener> listeners, Map<String, Integer> countByState,
+                                List<Connection> connections) {
     /**
      * Maximum number of connections that are examined. If there are more, {@link #countByState} and
      * {@link #connections} are based on a sample.

@@ -116,8 +116,8 @@ public final class CapabilityBroker implements AutoCloseable {
             LockSupport.parkNanos(CONNECT_RETRY_NANOS);
         }
         if (errno != 0) {
-            throw new IOException("there is no rdma-raw-broker at '" + path + "', which " + ENVIRONMENT_VARIABLE + " names: "
-                    + Errno.describe(errno));
+            throw new IOException("there is no rdma-raw-broker at '" + path + "', which " + ENVIRONMENT_VARIABLE
+                    + " names: " + Errno.describe(errno));
         }
     }
 

@@ -70,8 +70,8 @@ public interface DirectRingDriver {
      * Creates a completion queue with completions compressed by the device. Requires
      * {@link #canCompressCompletions}.
      */
-    default CompletionQueue createCompressedCompletionQueue(VerbsContext context, int minEntries, CompletionChannel completionChannel,
-            int completionVector, boolean striding) {
+    default CompletionQueue createCompressedCompletionQueue(VerbsContext context, int minEntries,
+            CompletionChannel completionChannel, int completionVector, boolean striding) {
         throw new UnsupportedOperationException(context.deviceName() + " cannot compress completions");
     }
 

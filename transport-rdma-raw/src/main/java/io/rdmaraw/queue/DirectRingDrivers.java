@@ -59,8 +59,9 @@ final class DirectRingDrivers {
             }
         }
         if (requested == DirectAccess.REQUIRED && SERVICES.isEmpty()) {
-            throw new UnsupportedOperationException("direct verbs are required, but no service " + DirectRingDriver.class
-                    .getName() + " is on the class path; when jars are merged, merge META-INF/services too");
+            throw new UnsupportedOperationException("direct verbs are required, but no service "
+                    + DirectRingDriver.class.getName() + " is on the class path; when jars are merged, merge"
+                    + " META-INF/services too");
         }
         if (requested == DirectAccess.REQUIRED) {
             throw new UnsupportedOperationException("direct verbs are required, but "

@@ -383,7 +383,8 @@ public class FrameQueue implements AutoCloseable {
         // Do not query the device: mlx5's kernel driver cannot answer if only one half of the queue pair has
         // failed.
         if (source == queues.queuePair()) {
-            return countsAtEvent.queuePair() == resetCounts().queuePair() && stopRequests(receiveRing.queuePairRequests());
+            return countsAtEvent.queuePair() == resetCounts().queuePair()
+                    && stopRequests(receiveRing.queuePairRequests());
         }
         if (source == queues.gsoQueue() && source != null) {
             return stopRequests(receiveRing.gsoRequestsOrNull());

@@ -11,12 +11,12 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
 /**
  * Reception of TCP packets larger than the MTU, of up to 64 KB. Such packets come from senders on the same host, which
  * leave segmentation to the device (GSO), and from GRO or LRO, which merge received packets. softverbs receives them
- * into a separate work queue, the <i>large queue</i>, with receive buffers of maximum packet length.
+ * into a separate work queue, the <i>GSO queue</i>, with receive buffers of maximum packet length.
  *
  * <p>Any receiver must expect segmented packets too. softverbs segments a packet to the MTU in these cases:
  * <ul>
- * <li>No large buffer is posted, or the packet fills less than half of one.
- * <li>Several rules match, or the rule does not accept large packets
+ * <li>No GSO buffer is posted, or the packet fills less than half of one.
+ * <li>Several rules match, or the rule does not accept GSO frames
  *     ({@link io.rdmaraw.verbs.flow.FlowSpecBuilder#acceptGso}).
  * <li>On {@code soft:packet:}, the checksum was neither left out by the sender nor verified by the kernel. On
  *     {@code soft:xdp:} softverbs verifies it itself.
@@ -64,8 +64,8 @@ final class GsoReceiveQueue {
     }
 
     /**
-     * Lets {@code workQueue}, a work queue of rules that several loops share, receive large packets through the large
-     * queue too. Does nothing without a large queue.
+     * Lets {@code workQueue}, a work queue of rules that several loops share, receive GSO frames through the GSO
+     * queue too. Does nothing without a GSO queue.
      */
     static void assign(VerbsContext context, WorkQueue workQueue, WorkQueue gsoQueueOrNull) {
         if (gsoQueueOrNull != null) {

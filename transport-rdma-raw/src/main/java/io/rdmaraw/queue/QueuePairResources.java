@@ -121,8 +121,8 @@ public final class QueuePairResources implements AutoCloseable {
     WorkQueue openWorkQueue() {
         int depth = setup.options().workQueueDepth();
         SharedDevice device = setup.device();
-        WorkQueue opened = device.context().createWorkQueue(device.protectionDomain(), receiveRing.workQueueCompletions(),
-                depth, 1, 0);
+        WorkQueue opened = device.context().createWorkQueue(device.protectionDomain(),
+                receiveRing.workQueueCompletions(), depth, 1, 0);
         try {
             GsoReceiveQueue.assign(device.context(), opened, gsoQueue);
             opened.toReady();

@@ -8,17 +8,18 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
 /**
  * The configuration of a frame queue on its device. It stays the same when queues are replaced.
  *
- * @param completionChannel           the completion channel of the completion queues
- * @param driver             the direct rings, or null if libibverbs is called
+ * @param completionChannel the completion channel of the completion queues
+ * @param driver            the driver of direct rings, or null if libibverbs is called
  * @param plan              the memory layout of the striding receive queue, or null if each request receives
  *                          one frame
  * @param compresses        whether the device compresses receive completions
  * @param completionVector  the completion vector; consecutive queues of a device use consecutive vectors
- * @param maxTsoBytes maximum payload of a TSO send, or 0 without TSO
- * @param maxGsoBytes   maximum length of TCP packets larger than the MTU, or 0 if the device does not
+ * @param maxTsoBytes       maximum payload of a TSO send, or 0 without TSO
+ * @param maxGsoBytes       maximum length of TCP packets larger than the MTU, or 0 if the device does not
  *                          deliver such packets
  */
-public record QueueSetup(SharedDevice device, CompletionChannel completionChannel, FrameQueueOptions options, DirectRingDriver driver,
+public record QueueSetup(SharedDevice device, CompletionChannel completionChannel, FrameQueueOptions options,
+                         DirectRingDriver driver,
                          StridingPlan plan, boolean compresses, int completionVector,
                          int maxTsoBytes, int maxGsoBytes) {
     /**
@@ -60,7 +61,8 @@ public record QueueSetup(SharedDevice device, CompletionChannel completionChanne
         if (!compresses) {
             return completionQueue(minEntries);
         }
-        return driver.createCompressedCompletionQueue(device.context(), minEntries, completionChannel, completionVector, plan != null);
+        return driver.createCompressedCompletionQueue(device.context(), minEntries, completionChannel,
+                completionVector, plan != null);
     }
 
     CompletionQueue completionQueue(int minEntries) {

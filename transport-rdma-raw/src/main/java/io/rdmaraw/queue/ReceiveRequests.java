@@ -35,8 +35,8 @@ public abstract class ReceiveRequests {
     protected abstract int postDescribed(int count);
 
     /**
-     * Takes back the memory of every posted request and calls {@link #recordCompletion} for it. Completions that arrive later
-     * for these requests are ignored.
+     * Takes back the memory of every posted request and calls {@link #recordCompletion} for it. Completions that
+     * arrive later for these requests are ignored.
      */
     protected abstract void reclaimAll();
 

@@ -96,7 +96,8 @@ public abstract class ReceiveRing {
     /** Returns whether slots are so short that arriving frames must be copied out. Call once per poll. */
     protected boolean mustCopyOut() {
         ReceiveRequests workQueueRequests = workQueueRequestsOrNull();
-        int refillDemand = queuePairRequests().refillDemand() + (workQueueRequests != null ? workQueueRequests.refillDemand() : 0);
+        int refillDemand = queuePairRequests().refillDemand()
+                + (workQueueRequests != null ? workQueueRequests.refillDemand() : 0);
         return slots.available() - refillDemand < copyOutBelow;
     }
 

@@ -12,9 +12,9 @@ public final class RssFlow {
     private final FlowSpec spec;
     private final int tag;
     private Object ownerOrNull;
-    /** The queues of the rule, in the order in which they joined. */
+    /** The queues of the rule, in the order in which they were added. */
     private List<FrameQueue> queues = List.of();
-    /** The queues that have joined. Each of them must also leave. */
+    /** The queues that their loops have attached. Each of them must also be detached. */
     private final Set<FrameQueue> attachedQueues = new HashSet<>();
     private Flow flow;
     /** The RSS queue pair, or null if all frames go to one queue. */
@@ -55,7 +55,7 @@ public final class RssFlow {
         return queuePair;
     }
 
-    /** Returns whether the rule was withdrawn from the device. Its queues must still leave it. */
+    /** Returns whether the rule was withdrawn from the device. Its queues must still be detached. */
     public boolean isWithdrawn() {
         return withdrawn;
     }
@@ -78,7 +78,7 @@ public final class RssFlow {
         attachedQueues.add(queue);
     }
 
-    /** Returns the queues that have joined and must also leave. */
+    /** Returns the queues that their loops have attached and must also detach. */
     List<FrameQueue> attachedQueues() {
         return queues.stream().filter(attachedQueues::contains).toList();
     }

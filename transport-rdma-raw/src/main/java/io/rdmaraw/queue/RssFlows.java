@@ -31,7 +31,7 @@ import java.util.stream.Collectors;
  * therefore occupies two priorities: the requested one and the next. If the device repeatedly refuses the rule for the
  * loops that remain, the kernel receives the frames. A single loop receives through its queue
  * pair, without RSS. On a device without RSS the first of several loops receives all frames, and the others
- * take over when it leaves. Thread-safe.
+ * take over when it is detached. Thread-safe.
  */
 public final class RssFlows {
     /** The first flow tag of shared rules. Tags of rules of a single loop are lower. */
@@ -61,7 +61,7 @@ public final class RssFlows {
     private final BitSet tagsInUse = new BitSet();
     /** Queues that are about to close. Rules must not lead to them. */
     private final Set<FrameQueue> retired = Collections.newSetFromMap(new WeakHashMap<>());
-    /** Queues that are being replaced, which may take several attempts. They may join rules again afterwards. */
+    /** Queues that are being replaced, which may take several attempts. They may be attached to rules again. */
     private final Set<FrameQueue> suspended = Collections.newSetFromMap(new WeakHashMap<>());
     /**
      * Removed rules. If such a rule is added again, its flows may lead to other loops than those that own the
@@ -106,12 +106,12 @@ public final class RssFlows {
     }
 
     /**
-     * Installs a rule for several queues at once. None of its flows moves when a queue later
-     * {@linkplain #attach joins}, which it does when its loop first uses the rule. Exception: a queue that is being
-     * replaced is added when it joins again, which moves flows.
+     * Installs a rule for several queues at once. Each loop {@linkplain #attach attaches} its queue when it first uses
+     * the rule, which moves none of its flows. Exception: a queue that is being replaced is added when it is attached
+     * again, which moves flows.
      *
      * @param queues the queues; their {@link FrameQueue#workQueue()} must have been created
-     * @param owner   identifies the owner of the rule; see {@link #find}
+     * @param owner  identifies the owner of the rule; see {@link #find}
      */
     public synchronized void open(FlowSpec spec, List<FrameQueue> queues, Object owner) {
         requireIpVersion(spec);
@@ -124,20 +124,20 @@ public final class RssFlows {
         }
     }
 
-    /** Removes a queue that is about to close from all rules, including those that it has not joined yet. */
+    /** Removes a queue that is about to close from all rules, including those that it is not attached to yet. */
     synchronized void retire(FrameQueue queue) {
         retired.add(queue);
         suspended.remove(queue);
         detachAll(queue);
     }
 
-    /** Removes a queue that is about to be replaced from all rules, including those that it has not joined yet. */
+    /** Removes a queue that is about to be replaced from all rules, including those that it is not attached to yet. */
     synchronized void suspendQueue(FrameQueue queue) {
         suspended.add(queue);
         detachAll(queue);
     }
 
-    /** Permits a queue to join rules again after it was replaced. */
+    /** Permits a queue to be attached to rules again after it was replaced. */
     synchronized void resumeQueue(FrameQueue queue) {
         suspended.remove(queue);
     }
@@ -197,13 +197,13 @@ public final class RssFlows {
         }
     }
 
-    /** Removes a rule of an owner from the device at once. The queues that have joined the rule must still leave it. */
+    /** Removes a rule of an owner from the device at once. The attached queues must still be detached. */
     public synchronized void withdraw(FlowSpec spec, Object owner) {
         RssFlow flow = flows.get(spec);
         if (flow != null && flow.ownerOrNull() == owner) {
             flows.remove(spec);
             flow.markWithdrawn();
-            // Drop queues that never joined: they will not leave either, and the tag would never be freed.
+            // Drop queues that were never attached: they are not detached either, and the tag would never be freed.
             install(flow, flow.attachedQueues(), null, null);
             if (flow.queues().isEmpty()) {
                 tagsInUse.clear(flow.tag() - FIRST_TAG);
@@ -229,7 +229,7 @@ public final class RssFlows {
     }
 
     /**
-     * Adds a queue to a rule. A queue that is being replaced must join again when it is back.
+     * Adds a queue to a rule. A queue that is being replaced must be attached again when it is back.
      *
      * @param ownerOrNull the owner of the rule if this queue is the first; see {@link #open}
      */
@@ -258,8 +258,8 @@ public final class RssFlows {
     }
 
     /** Adds a replaced queue to a rule that it belonged to. Returns null if the rule has been withdrawn since. */
-    public synchronized RssFlow reattach(RssFlow before, FrameQueue queue) {
-        return before.isWithdrawn() ? null : attach(before.spec(), queue, before.ownerOrNull());
+    public synchronized RssFlow reattach(RssFlow previous, FrameQueue queue) {
+        return previous.isWithdrawn() ? null : attach(previous.spec(), queue, previous.ownerOrNull());
     }
 
     /** Removes a queue from a rule. The last queue removes the rule. Must be called before the queue is closed. */
@@ -267,7 +267,7 @@ public final class RssFlows {
         List<FrameQueue> queues = new ArrayList<>(flow.queues());
         if (!queues.remove(queue)) {
             if (queues.isEmpty() && flow.ownerOrNull() == null && flows.get(flow.spec()) == flow) {
-                // The rule has no queues because it was joined by a queue that was being replaced.
+                // The rule has no queues because only a queue that was being replaced was attached to it.
                 remove(flow);
             }
             return;

@@ -78,7 +78,8 @@ public abstract class SendRing {
     protected abstract void describeParts(int index, int elementCount, boolean fillChecksums);
 
     /**
-     * Describes a TSO send: headers, and a payload. The elements of the payload were written to {@link #sgeListAddress}.
+     * Describes a TSO send: headers, and a payload. The elements of the payload were written to
+     * {@link #sgeListAddress}.
      *
      * @param headersAddress address of the headers, which must stay unchanged until the completion
      */
@@ -110,9 +111,15 @@ public abstract class SendRing {
         // The rings of libibverbs are destroyed with their queue pair.
     }
 
-    /** Stops or resumes accepting frames. */
-    void suspend(boolean suspended) {
-        this.suspended = suspended;
+    /** Stops accepting frames until {@link #resume}. */
+    void suspend() {
+        suspended = true;
+        fittingFrames = 0;
+    }
+
+    /** Accepts frames again. */
+    void resume() {
+        suspended = false;
         fittingFrames = 0;
     }
 

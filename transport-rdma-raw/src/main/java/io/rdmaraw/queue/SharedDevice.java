@@ -236,7 +236,7 @@ public final class SharedDevice {
         return rssFlows;
     }
 
-    /** Removes a queue that is about to be replaced from all shared rules, until it is back and joins again. */
+    /** Removes a queue that is about to be replaced from all shared rules, until it is back and attached again. */
     public synchronized void suspendRules(FrameQueue queue) {
         if (rssFlows != null) {
             rssFlows.suspendQueue(queue);
@@ -245,7 +245,7 @@ public final class SharedDevice {
         }
     }
 
-    /** Permits a queue to join shared rules again after it was replaced. */
+    /** Permits a queue to be attached to shared rules again after it was replaced. */
     public synchronized void resumeRules(FrameQueue queue) {
         if (rssFlows != null) {
             rssFlows.resumeQueue(queue);

@@ -29,7 +29,7 @@ public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) 
     /**
      * Returns the layout, or null if each request is to receive one frame.
      *
-     * @param driver the direct rings, or null if libibverbs is called
+     * @param driver the driver of direct rings, or null if libibverbs is called
      * @throws UnsupportedOperationException if a striding receive queue is required and not available
      */
     static StridingPlan of(FrameQueueOptions options, VerbsContext context, DirectRingDriver driver) {
@@ -84,8 +84,8 @@ public record StridingPlan(StrideLayout layout, int slotCount, int maxRequests) 
         }
         long posted = (long) options.receiveQueueDepth() * options.slotBytes() / strideBytes / stridesPerRequest;
         int maxRequests = (int) Math.max(MIN_POSTED_REQUESTS, Math.min(posted, chunks * 3L / 4));
-        return new StridingPlan(new StrideLayout(chunks, stridesPerRequest, strideBytes), options.slotCount() - receiveSlots,
-                maxRequests);
+        return new StridingPlan(new StrideLayout(chunks, stridesPerRequest, strideBytes),
+                options.slotCount() - receiveSlots, maxRequests);
     }
 
     /**

@@ -17,7 +17,7 @@ import io.rdmaraw.verbs.objects.WorkQueue;
 public final class StridingQueuePair implements AutoCloseable {
     private final WorkQueue workQueue;
     private RwqIndirectionTable table;
-    private QueuePair rss;
+    private QueuePair queuePair;
 
     private StridingQueuePair(WorkQueue workQueue) {
         this.workQueue = workQueue;
@@ -31,7 +31,7 @@ public final class StridingQueuePair implements AutoCloseable {
             striding.workQueue.toReady();
             striding.table = device.context().createIndirectionTable(striding.workQueue);
             // No hash fields: there is only one entry to select.
-            striding.rss = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
+            striding.queuePair = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
                     .rss(new RssOptions(striding.table, 0, new byte[RssOptions.KEY_LENGTH_BYTES])).build());
             return striding;
         } catch (RuntimeException | Error e) {
@@ -46,11 +46,11 @@ public final class StridingQueuePair implements AutoCloseable {
     }
 
     Flow steer(FlowSpec spec) {
-        return rss.createFlow(spec);
+        return queuePair.createFlow(spec);
     }
 
     @Override
     public void close() {
-        QueuePairResources.closeAll(rss, table, workQueue);
+        QueuePairResources.closeAll(queuePair, table, workQueue);
     }
 }

@@ -43,16 +43,17 @@ final class SuccessorAcceptor {
     private volatile boolean closed;
 
     /**
-     * @param serves whether this process has taken over ports. If so, it serves even if the socket cannot be created
-     * @throws IOException if the socket cannot be created and {@code serves} is false
+     * @param hasTakenOver whether this process has taken over ports. If so, it serves even if the socket cannot be
+     *         created
+     * @throws IOException if the socket cannot be created and {@code hasTakenOver} is false
      */
-    SuccessorAcceptor(Takeover takeover, Path path, TakeoverListener listener, boolean serves)
+    SuccessorAcceptor(Takeover takeover, Path path, TakeoverListener listener, boolean hasTakenOver)
             throws IOException {
         this.takeover = takeover;
         this.path = path;
         this.listener = listener;
         handover = takeover.handover();
-        if (serves) {
+        if (hasTakenOver) {
             listen();
         } else {
             socket = TakeoverSocket.open(path);
@@ -242,7 +243,8 @@ final class SuccessorAcceptor {
     private void handOver(TakeoverConnection successor, List<TakeoverPort> handedOver, List<TakeoverPort> offered)
             throws IOException {
         List<TcpStack> stacks = stacksOf(handedOver);
-        handover.startForwarding(handedOver.stream().map(port -> TakeoverPort.handoverPort(port.description())).toList(),
+        handover.startForwarding(
+                handedOver.stream().map(port -> TakeoverPort.handoverPort(port.description())).toList(),
                 forwardingTo(successor, handedOver, offered));
         TakeoverPort.awaitLoops(PortHandover.processReceived(stacks));
         for (TakeoverPort port : handedOver) {

@@ -125,12 +125,12 @@ public final class Takeover implements AutoCloseable {
      * Waits until the ports have no connections. A connection counts until its last bytes are acknowledged, even if its
      * channel is closed. Must not be called on an event loop, because the loops count the connections.
      *
-     * @return false if connections remain after {@code limit}, or if a loop does not answer
+     * @return false if connections remain after {@code timeout}, or if a loop does not answer
      */
-    public boolean awaitDrained(Duration limit) throws InterruptedException {
-        long deadline = System.nanoTime() + limit.toNanos();
-        while (mayHaveConnections(deadline)) {
-            if (deadline - System.nanoTime() <= 0) {
+    public boolean awaitDrained(Duration timeout) throws InterruptedException {
+        long deadlineNanos = System.nanoTime() + timeout.toNanos();
+        while (mayHaveConnections(deadlineNanos)) {
+            if (deadlineNanos - System.nanoTime() <= 0) {
                 return false;
             }
             if (Thread.interrupted()) {

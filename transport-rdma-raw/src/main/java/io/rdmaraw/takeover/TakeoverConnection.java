@@ -208,11 +208,11 @@ public final class TakeoverConnection implements AutoCloseable {
         long deadlineNanos = System.nanoTime() + timeoutNanos;
         int received;
         while ((received = receiveNow()) == -Errno.EAGAIN || received == -Errno.EINTR) {
-            long left = deadlineNanos - System.nanoTime();
-            if (timeoutNanos >= 0 && left <= 0) {
+            long leftNanos = deadlineNanos - System.nanoTime();
+            if (timeoutNanos >= 0 && leftNanos <= 0) {
                 throw new SocketTimeoutException("process " + peerPid + " does not answer");
             }
-            waiter.await(timeoutNanos < 0 ? -1 : left);
+            waiter.await(timeoutNanos < 0 ? -1 : leftNanos);
         }
         if (received == -Errno.ECONNRESET) {
             // The peer ended with unread messages. Its own messages are readable after this error.

@@ -155,7 +155,7 @@ public sealed interface TakeoverMessage {
         }
         int kind = Short.toUnsignedInt(in.getShort());
         try {
-            TakeoverMessage message = body(kind, in);
+            TakeoverMessage message = decodeBody(kind, in);
             if (in.hasRemaining()) {
                 throw new IOException("a message of kind " + kind + " is " + in.remaining() + " bytes too long");
             }
@@ -165,7 +165,7 @@ public sealed interface TakeoverMessage {
         }
     }
 
-    private static TakeoverMessage body(int kind, ByteBuffer in) throws IOException {
+    private static TakeoverMessage decodeBody(int kind, ByteBuffer in) throws IOException {
         return switch (kind) {
             case 1 -> new Hello();
             case 2 -> offer(in);

@@ -30,10 +30,10 @@ public final class TakeoverPort {
     /** The channel that listens on the port. */
     public interface Server {
         /**
-         * Runs an action on the channel's event loop. If the loop has ended, runs {@code ended} on the calling thread.
-         * May be called on any thread.
+         * Runs an action on the channel's event loop. If the loop has ended, runs {@code onLoopEnded} on the calling
+         * thread. May be called on any thread.
          */
-        void runOnLoop(Runnable action, Runnable ended);
+        void runOnLoop(Runnable action, Runnable onLoopEnded);
 
         /**
          * Duplicates the descriptor of the kernel's socket on the port; the caller closes it. May be called on any

@@ -98,7 +98,8 @@ final class AckPolicy {
 
     /**
      * Returns whether a retransmitted SYN is answered with another SYN-ACK. The source address may be forged, so the
-     * rate limit of challenge ACKs applies (Linux: tcp_check_req). The first retransmission is always answered.
+     * rate limit of challenge ACKs applies (Linux: tcp_check_req). The first retransmission is always answered. If the
+     * result is true, the time is recorded for this limit.
      */
     static boolean acquireSynAckPermit(TcpConnection c, long now) {
         ConnectionExtras extras = c.requireExtras();

@@ -241,7 +241,10 @@ final class ConnectionTimers {
         return true;
     }
 
-    /** Counts a timeout without an answer and doubles the next one (RFC 6298 section 5.5). */
+    /**
+     * Counts a timeout without an answer, doubles the next one (RFC 6298 section 5.5), and changes the flow label. If
+     * the number reaches R1, the path is reported as suspect.
+     */
     static void onUnansweredTimeout(TcpConnection c) {
         c.backoff = (byte) Math.min(Byte.MAX_VALUE, c.backoff + 1);
         c.unansweredTimeouts = (byte) Math.min(Byte.MAX_VALUE, c.unansweredTimeouts + 1);

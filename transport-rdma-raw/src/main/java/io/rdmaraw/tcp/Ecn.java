@@ -48,8 +48,8 @@ final class Ecn {
     static Feedback feedbackForSynAck(TcpConnection c, Segment s) {
         if (!s.has(TcpFlags.ACK)) {
             // Simultaneous open: as for a listener, but without classic feedback (RFC 9768 section 3.1.2).
-            return requestsAccurate(c.engine.config) && AccurateEcn.offeredFeedback(s) == Feedback.ACCURATE ? Feedback.ACCURATE
-                    : Feedback.NONE;
+            return requestsAccurate(c.engine.config) && AccurateEcn.offeredFeedback(s) == Feedback.ACCURATE
+                    ? Feedback.ACCURATE : Feedback.NONE;
         }
         if (requestsAccurate(c.engine.config)) {
             return AccurateEcn.acceptedFeedback(s);

@@ -64,7 +64,8 @@ final class FastOpen {
 
     /** Stores the cookie of a SYN-ACK (section 4.2.1 step 3). */
     void storeCookie(TcpConnection c, Segment synAck) {
-        if (synAck.fastOpenCookieLengthBytes < MIN_COOKIE_BYTES || synAck.fastOpenCookieLengthBytes > MAX_COOKIE_BYTES) {
+        if (synAck.fastOpenCookieLengthBytes < MIN_COOKIE_BYTES
+                || synAck.fastOpenCookieLengthBytes > MAX_COOKIE_BYTES) {
             return;
         }
         Server server = findOrAdd(c.remoteHigh, c.remoteLow);

@@ -88,7 +88,8 @@ final class ReceiveMemory {
         if (c.unreadPieces >= MIN_PIECES) {
             return heldBytes <= fairShareThresholdBytes && c.unreadPieces <= maxPieces(c);
         }
-        return heldBytes <= fairShareThresholdBytes || heldBytes <= reservedThresholdBytes && c.unreadBytes < shareBytes()
+        return heldBytes <= fairShareThresholdBytes
+                || heldBytes <= reservedThresholdBytes && c.unreadBytes < shareBytes()
                 || heldBytes <= limitBytes && c.unreadBytes == 0;
     }
 

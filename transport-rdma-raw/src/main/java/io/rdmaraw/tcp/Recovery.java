@@ -238,8 +238,9 @@ final class Recovery {
     }
 
     /**
-     * Returns whether the data to retransmit is still held back by the pacer. The peer's silence means nothing
-     * then, so the timeout is restarted from the time at which the data is sent.
+     * Restarts the retransmission timeout if the pacer still holds back the data to retransmit: the peer's silence
+     * means nothing then. The timeout counts from the time at which the data is sent. Returns whether it was
+     * restarted.
      */
     static boolean restartRtoIfPaced(TcpConnection c, Flight f, long now) {
         if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.checkOpen(now)) {

@@ -139,7 +139,10 @@ public final class TcpConfig implements Cloneable {
             return this;
         }
 
-        /** Sets how many bytes a peer may send ahead of the reader. The receive window is the unused part. */
+        /**
+         * Sets the initial receive buffer: how many bytes a peer may send ahead of the reader. The receive window is
+         * the unused part.
+         */
         public Builder initialReceiveBufferBytes(int value) {
             config.initialReceiveBufferBytes = intInRange("initialReceiveBufferBytes", value, 2048, 1 << 30);
             return this;

@@ -90,8 +90,8 @@ public interface TcpEvents {
     void acked(TcpConnection connection, int bytes);
 
     /**
-     * Reports that fewer than half of the bytes allowed by {@link TcpConnection#notSentLowWaterBytes} are unsent, or that
-     * the limit was removed, after {@link TcpConnection#notSentRoom} had returned 0.
+     * Reports that fewer than half of the bytes allowed by {@link TcpConnection#notSentLowWaterBytes} are unsent, or
+     * that the limit was removed, after {@link TcpConnection#notSentRoom} had returned 0.
      */
     default void notSentLow(TcpConnection connection) {
     }

@@ -46,7 +46,7 @@ public final class DatagramEndpoint {
     private DatagramFlowRules rules;
     private IpContext ipContext;
     private LoopQueues queues;
-    private DeviceQueue queue;
+    private DeviceQueue deviceQueue;
 
     /** The queues of a loop, one per device. */
     public interface LoopQueues {
@@ -99,8 +99,8 @@ public final class DatagramEndpoint {
     }
 
     /** Returns the queue from which the endpoint receives; null if it has none. */
-    public DeviceQueue queue() {
-        return queue;
+    public DeviceQueue deviceQueue() {
+        return deviceQueue;
     }
 
     private void hostChanged() {
@@ -145,16 +145,16 @@ public final class DatagramEndpoint {
         DeviceQueue attached = queues.open(network.deviceName());
         network.moveTo(ipContext, channel.eventLoop());
         sender.moveTo(attached);
-        rules.join(attached);
-        queue = attached;
+        rules.installOn(attached);
+        deviceQueue = attached;
         ipContext.addHostChangeListener(onHostChange);
     }
 
     private void detachQueue() {
-        if (queue != null) {
-            queue = null;
+        if (deviceQueue != null) {
+            deviceQueue = null;
             ipContext.removeHostChangeListener(onHostChange);
-            rules.leave();
+            rules.removeAll();
         }
     }
 
@@ -198,7 +198,7 @@ public final class DatagramEndpoint {
             }
             attachQueue();
         } catch (IOException | RuntimeException e) {
-            rules.leave();
+            rules.removeAll();
             network.unbind();
             throw e;
         }
@@ -283,18 +283,18 @@ public final class DatagramEndpoint {
      * endpoint has no queue.
      */
     public void send(ChannelOutboundBuffer in) {
-        boolean room = queue != null;
-        while (room && queue != null && !in.isEmpty()) {
-            room = sender.sendBurst(in);
+        boolean hasRoom = deviceQueue != null;
+        while (hasRoom && deviceQueue != null && !in.isEmpty()) {
+            hasRoom = sender.sendBurst(in);
         }
-        if (!in.isEmpty() && queue != null && !kernelSocket.isSendBufferFull()) {
+        if (!in.isEmpty() && deviceQueue != null && !kernelSocket.isSendBufferFull()) {
             rules.notifyWhenRoom();
         }
     }
 
     /** Sends a datagram after its next hop was resolved. Drops it if the endpoint has no queue any more. */
     void sendResolved(DatagramPath path, ByteBuf content) {
-        if (queue == null) {
+        if (deviceQueue == null) {
             counters.droppedUnresolved++;
             content.release();
         } else {

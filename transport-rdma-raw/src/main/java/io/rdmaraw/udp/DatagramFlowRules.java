@@ -54,14 +54,14 @@ final class DatagramFlowRules {
         this.newFrameReceiver = newFrameReceiver;
     }
 
-    /** Steers datagrams to a queue. */
-    void join(DeviceQueue queue) {
+    /** Installs rules that steer the channel's datagrams to a queue. */
+    void installOn(DeviceQueue queue) {
         deviceQueue = queue;
         steer();
     }
 
     /** Removes all rules. Has no effect if there are none. */
-    void leave() {
+    void removeAll() {
         if (deviceQueue != null && frameReceiver != null) {
             deviceQueue.detach(frameReceiver);
         }

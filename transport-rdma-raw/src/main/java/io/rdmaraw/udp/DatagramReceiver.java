@@ -37,7 +37,7 @@ final class DatagramReceiver {
     private final DatagramSink sink;
     private final DatagramMemberships memberships;
     private IpContext ipContext;
-    private PacketReassembly fragments;
+    private PacketReassembly reassembly;
     /** Parser of reassembled datagrams. Separate, because they are not counted as received frames. */
     private final FrameParser reassembledParser = new FrameParser(new ParseCounters());
     private final ParsedFrame reassembled = new ParsedFrame();
@@ -90,13 +90,13 @@ final class DatagramReceiver {
             return from;
         }
         ChannelConfig config = channel.config();
-        DeviceQueue queue = endpoint.queue();
+        DeviceQueue deviceQueue = endpoint.deviceQueue();
         ChannelPipeline pipeline = channel.pipeline();
         int next = from;
         int messages = 0;
         int bytes = 0;
-        while (next < end && sink.firesImmediately() && config.isAutoRead() && endpoint.queue() == queue
-                && isUdp(burst, next)) {
+        while (next < end && sink.firesImmediately() && config.isAutoRead()
+                && endpoint.deviceQueue() == deviceQueue && isUdp(burst, next)) {
             UdpIpv4HeaderCodec udp = ipContext.udp();
             ByteBuf frame = burst.takeFrame(next++);
             if (isMartian(0, udp.sourceLow())) {
@@ -221,19 +221,19 @@ final class DatagramReceiver {
     }
 
     private boolean receiveFragment(ParsedFrame fragment) {
-        if (fragments == null) {
+        if (reassembly == null) {
             // Does not report dropped fragments to their senders. The kernel or the userspace host also receives the
             // fragments and sends the reports.
-            fragments = new PacketReassembly(channel.alloc(), ReassemblyLimits.DEFAULT, counters.fragments,
+            reassembly = new PacketReassembly(channel.alloc(), ReassemblyLimits.DEFAULT, counters.fragments,
                     ByteBuf::release);
         }
-        ByteBuf frame = fragments.add(fragment, System.nanoTime());
+        ByteBuf frame = reassembly.add(fragment, System.nanoTime());
         if (frame == null) {
             return false;
         }
         if (reassembledParser.parse(BufferAddress.of(frame), frame.readableBytes(), false,
                 reassembled) != ParseVerdict.UDP) {
-            fragments.rejectLast();
+            reassembly.rejectLast();
             frame.release();
             return false;
         }
@@ -318,8 +318,8 @@ final class DatagramReceiver {
     }
 
     void close() {
-        if (fragments != null) {
-            fragments.close();
+        if (reassembly != null) {
+            reassembly.close();
         }
     }
 }

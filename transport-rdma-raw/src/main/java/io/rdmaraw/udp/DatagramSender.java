@@ -42,8 +42,8 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private final Object[] finishedMessages = new Object[FrameQueue.MAX_BURST_FRAMES];
     private final byte[] messageOfFrame = new byte[FrameQueue.MAX_BURST_FRAMES];
     private DatagramWriter writer;
-    private int finished;
-    private int frames;
+    private int finishedCount;
+    private int burstFrames;
     /** Number of bytes of the oldest message that have been sent. */
     private int sentBytes;
     /** Whether the content of the oldest message had no other references when its first segment was sent. */
@@ -72,17 +72,17 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
      * @return false if the queue has no room for any message
      */
     boolean sendBurst(ChannelOutboundBuffer in) {
-        finished = 0;
-        frames = 0;
+        finishedCount = 0;
+        burstFrames = 0;
         try {
             in.forEachFlushedMessage(this);
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
-        if (frames > 0) {
-            recordRejected(writer.queue().post(), writer.queue().refusalErrno());
+        if (burstFrames > 0) {
+            recordRejected(writer.frameQueue().post(), writer.frameQueue().refusalErrno());
         }
-        int done = finished;
+        int done = finishedCount;
         for (int i = 0; i < done; i++) {
             Throwable failure = failures[i];
             failures[i] = null;
@@ -98,7 +98,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         if (done < finishedMessages.length) {
             finishedMessages[done] = null;
         }
-        return done > 0 || frames > 0 || writer.queue().reclaim() > 0;
+        return done > 0 || burstFrames > 0 || writer.frameQueue().reclaim() > 0;
     }
 
     private void recordRejected(long rejected, int errno) {
@@ -109,10 +109,10 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
 
     @Override
     public boolean processMessage(Object msg) {
-        if (finished == FrameQueue.MAX_BURST_FRAMES) {
+        if (finishedCount == FrameQueue.MAX_BURST_FRAMES) {
             return false;
         }
-        finishedMessages[finished] = msg;
+        finishedMessages[finishedCount] = msg;
         IOException error = sentBytes == 0 ? sink.pollError() : null;
         if (error != null) {
             return finish(error);
@@ -130,9 +130,9 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
 
     private boolean finish(Throwable failureOrNull) {
         if (failureOrNull != null) {
-            failures[finished] = failureOrNull;
+            failures[finishedCount] = failureOrNull;
         }
-        finished++;
+        finishedCount++;
         sentBytes = 0;
         return true;
     }
@@ -184,7 +184,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     return false;
                 }
                 if (failure != null) {
-                    failures[finished] = failure;
+                    failures[finishedCount] = failure;
                 }
             }
             case UNRESOLVED -> endpoint.ipContext().sendWhenResolved(new PendingDatagram(endpoint, path,
@@ -205,7 +205,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
                     return false;
                 }
                 for (int i = 0; i < written; i++) {
-                    messageOfFrame[frames++] = (byte) finished;
+                    messageOfFrame[burstFrames++] = (byte) finishedCount;
                 }
                 path.touch();
                 countSent(written, lengthBytes);
@@ -217,7 +217,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     /** Sends a datagram that has waited for the MAC address of its next hop. Drops it if there is no room. */
     void sendResolved(DatagramPath path, ByteBuf content) {
         int written = writer.write(path, content, content.readerIndex(), content.readableBytes(), true);
-        if (written == 0 || writer.queue().post() != 0) {
+        if (written == 0 || writer.frameQueue().post() != 0) {
             counters.droppedUnresolved++;
         } else {
             countSent(written, content.readableBytes());

@@ -28,25 +28,25 @@ final class DatagramWriter {
     /** The length of each fragment except the last is a multiple of this (RFC 791 section 3.1). */
     private static final int FRAGMENT_UNIT_BYTES = 8;
 
-    private final FrameQueue queue;
+    private final FrameQueue frameQueue;
     private final int mtuBytes;
     /**
      * Whether the device computes checksums. It does so for unfragmented datagrams only, because the checksum of a
      * fragmented one covers several frames.
      */
-    private final boolean offload;
+    private final boolean offloadsChecksums;
     private final DatagramSettings settings;
     private final UdpIpv4HeaderCodec headerCodec = new UdpIpv4HeaderCodec();
 
-    DatagramWriter(FrameQueue queue, int mtuBytes, DatagramSettings settings) {
-        this.queue = queue;
+    DatagramWriter(FrameQueue frameQueue, int mtuBytes, DatagramSettings settings) {
+        this.frameQueue = frameQueue;
         this.mtuBytes = mtuBytes;
         this.settings = settings;
-        offload = queue.offloadsChecksums();
+        offloadsChecksums = frameQueue.offloadsChecksums();
     }
 
-    FrameQueue queue() {
-        return queue;
+    FrameQueue frameQueue() {
+        return frameQueue;
     }
 
     /**
@@ -63,7 +63,8 @@ final class DatagramWriter {
         int fragments = frameCount(path, lengthBytes);
         if (fragments > FrameQueue.MAX_BURST_FRAMES) {
             throw new IOException("Message too long: " + lengthBytes + " bytes are " + fragments
-                    + " fragments at an MTU of " + mtuBytes + ", and at most " + FrameQueue.MAX_BURST_FRAMES + " are sent");
+                    + " fragments at an MTU of " + mtuBytes + ", and at most " + FrameQueue.MAX_BURST_FRAMES
+                    + " are sent");
         }
     }
 
@@ -91,47 +92,49 @@ final class DatagramWriter {
      */
     int write(DatagramPath path, ByteBuf content, int index, int lengthBytes, boolean exclusive) {
         int count = frameCount(path, lengthBytes);
-        if (queue.sendRoom() < count || queue.slots().available() < count) {
+        if (frameQueue.sendRoom() < count || frameQueue.slots().available() < count) {
             return 0;
         }
         if (count == 1) {
-            writeWhole(path, content, index, lengthBytes, exclusive);
+            writeUnfragmented(path, content, index, lengthBytes, exclusive);
         } else {
             writeFragments(path, content, index, lengthBytes, exclusive);
         }
         return count;
     }
 
-    private void writeWhole(DatagramPath path, ByteBuf content, int index, int lengthBytes, boolean exclusive) {
-        long contentSum = offload ? 0 : InternetChecksum.sum(content, index, lengthBytes);
+    private void writeUnfragmented(DatagramPath path, ByteBuf content, int index, int lengthBytes, boolean exclusive) {
+        long contentSum = offloadsChecksums ? 0 : InternetChecksum.sum(content, index, lengthBytes);
         if (index == content.readerIndex() && lengthBytes == content.readableBytes()
-                && content instanceof FrameBuf slot && queue.slots().owns(slot) && slot.prepend(headerBytes(path))) {
+                && content instanceof FrameBuf slot && frameQueue.slots().owns(slot)
+                && slot.prepend(headerBytes(path))) {
             // A reply in the slot of the request: its headers overwrite those of the request.
             writeHeaders(path, slot.readableAddress(), lengthBytes, contentSum);
             slot.retain();
-            queue.offer(slot, Unpooled.EMPTY_BUFFER, offload);
+            frameQueue.offer(slot, Unpooled.EMPTY_BUFFER, offloadsChecksums);
             return;
         }
-        FrameBuf headers = queue.slots().acquire();
+        FrameBuf headers = frameQueue.slots().acquire();
         writeHeaders(path, headers.memoryAddress(), lengthBytes, contentSum);
         headers.writerIndex(headerBytes(path));
-        offer(headers, content, index, lengthBytes, exclusive, offload);
+        offer(headers, content, index, lengthBytes, exclusive, offloadsChecksums);
     }
 
     private void offer(FrameBuf headers, ByteBuf content, int index, int lengthBytes, boolean exclusive,
                        boolean fillChecksums) {
         if (exclusive) {
-            boolean whole = index == content.readerIndex() && lengthBytes == content.readableBytes();
-            queue.offer(headers, whole ? content.retain() : content.retainedSlice(index, lengthBytes), fillChecksums);
+            boolean isWholeContent = index == content.readerIndex() && lengthBytes == content.readableBytes();
+            frameQueue.offer(headers, isWholeContent ? content.retain() : content.retainedSlice(index, lengthBytes),
+                    fillChecksums);
         } else {
-            queue.counters().copiedInFrames++;
+            frameQueue.counters().copiedInFrames++;
             try {
                 headers.writeBytes(content, index, lengthBytes);
             } catch (IllegalReferenceCountException e) {
                 headers.release();
                 throw e;
             }
-            queue.offer(headers, Unpooled.EMPTY_BUFFER, fillChecksums);
+            frameQueue.offer(headers, Unpooled.EMPTY_BUFFER, fillChecksums);
         }
     }
 
@@ -143,11 +146,12 @@ final class DatagramWriter {
     private void writeHeaders(DatagramPath path, long address, int lengthBytes, long contentSum) {
         if (path.isIpv4()) {
             // RFC 6864: only packets that must not be fragmented may have no identification.
-            boolean whole = path.isDontFragment();
+            boolean dontFragment = path.isDontFragment();
             headerCodec.write(address, path.targetMac(), path.sourceMac(), settings.trafficClass(), lengthBytes,
-                    whole ? 0 : path.nextIdentification(), whole ? Ipv4Header.DONT_FRAGMENT : 0, timeToLive(path),
-                    path.source().ipv4(), path.target().ipv4(), path.sourcePort(), path.targetPort());
-            if (!offload) {
+                    dontFragment ? 0 : path.nextIdentification(), dontFragment ? Ipv4Header.DONT_FRAGMENT : 0,
+                    timeToLive(path), path.source().ipv4(), path.target().ipv4(), path.sourcePort(),
+                    path.targetPort());
+            if (!offloadsChecksums) {
                 writeUdp(path, address + UdpIpv4HeaderCodec.LENGTH_BYTES - UdpHeader.LENGTH_BYTES, lengthBytes,
                         contentSum);
             }
@@ -155,7 +159,7 @@ final class DatagramWriter {
         }
         int udpBytes = UdpHeader.LENGTH_BYTES + lengthBytes;
         int ipBytes = writeIpv6(path, address, udpBytes, IpProtocol.UDP);
-        if (offload) {
+        if (offloadsChecksums) {
             UdpHeader.write(address + ipBytes, path.sourcePort(), path.targetPort(), udpBytes);
         } else {
             writeUdp(path, address + ipBytes, lengthBytes, contentSum);
@@ -169,7 +173,7 @@ final class DatagramWriter {
         for (int offset = 0; offset < udpBytes; offset += fragmentBytes) {
             int bytes = Math.min(fragmentBytes, udpBytes - offset);
             boolean more = offset + bytes < udpBytes;
-            FrameBuf headers = queue.slots().acquire();
+            FrameBuf headers = frameQueue.slots().acquire();
             long address = headers.memoryAddress();
             int headerBytes = writeFragmentHeaders(path, address, offset, bytes, more, id);
             int udpHeaderBytes = 0;

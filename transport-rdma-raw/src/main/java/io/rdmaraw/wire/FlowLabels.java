@@ -21,10 +21,10 @@ public final class FlowLabels {
      *
      * @param previousLabel the previous label of the flow, to obtain a different one; 0 if there was none
      */
-    public int of(long sourceHigh, long sourceLow, int sourcePort, long destinationHigh, long destinationLow, int destinationPort,
-                  int previousLabel) {
-        long mixed = hash.hash(sourceHigh, sourceLow, destinationHigh, destinationLow, SipHash.ports(sourcePort, destinationPort),
-                DOMAIN | (long) previousLabel << Integer.SIZE);
+    public int of(long sourceHigh, long sourceLow, int sourcePort, long destinationHigh, long destinationLow,
+                  int destinationPort, int previousLabel) {
+        long mixed = hash.hash(sourceHigh, sourceLow, destinationHigh, destinationLow,
+                SipHash.ports(sourcePort, destinationPort), DOMAIN | (long) previousLabel << Integer.SIZE);
         return (int) Long.remainderUnsigned(mixed, (1 << BITS) - 1) + 1;
     }
 }

@@ -105,7 +105,8 @@ public final class UdpIpv4HeaderCodec {
         int versionToService = 0x4500 | typeOfService & 0xff;
         int timeAndProtocol = (timeToLive & 0xff) << 8 | IpProtocol.UDP;
         int sum = versionToService + totalBytes + (identification & 0xffff) + flagsAndOffset + timeAndProtocol
-                + (sourceAddress >>> 16) + (sourceAddress & 0xffff) + (destinationAddress >>> 16) + (destinationAddress & 0xffff);
+                + (sourceAddress >>> 16) + (sourceAddress & 0xffff)
+                + (destinationAddress >>> 16) + (destinationAddress & 0xffff);
         sum = (sum & 0xffff) + (sum >>> 16);
         int checksum = ~(sum + (sum >>> 16)) & 0xffff;
         words[0] = NetworkOrder.swap64(destinationMac << 16 | sourceMac >>> 32);
@@ -114,8 +115,8 @@ public final class UdpIpv4HeaderCodec {
                 | (long) flagsAndOffset << 16 | timeAndProtocol);
         words[3] = NetworkOrder.swap64((long) checksum << 48 | (sourceAddress & 0xffff_ffffL) << 16
                 | destinationAddress >>> 16);
-        words[4] = NetworkOrder.swap64((long) destinationAddress << 48 | (long) sourcePort << 32 | (long) destinationPort << 16
-                | udpBytes);
+        words[4] = NetworkOrder.swap64((long) destinationAddress << 48 | (long) sourcePort << 32
+                | (long) destinationPort << 16 | udpBytes);
         NativeMemory.putLongs(address, words, WRITTEN_WORDS);
         NativeMemory.putShort(address + WRITTEN_WORDS * Long.BYTES, (short) 0);
     }

@@ -66,8 +66,8 @@ interface DeviceFaults {
         @Override
         public long lostFrames() {
             SoftverbsQueueCounters counters = softverbs.receivedCounters();
-            return counters.cqOverruns() + counters.notReady() + counters.noReceive() + softverbs.sentCounters().noMatch()
-                    + softverbs.sentCounters().portDown();
+            return counters.cqOverruns() + counters.notReady() + counters.noReceive()
+                    + softverbs.sentCounters().noMatch() + softverbs.sentCounters().portDown();
         }
 
         @Override

@@ -56,7 +56,8 @@ class DropWarningTest {
     void open() throws InterruptedException {
         logger.addHandler(capture);
         host = new RdmaRawEventLoopGroup(1, RdmaRawIoHandlerConfig.builder().device(device.name)
-                .userspaceAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2").detectDuplicateAddresses(false).build());
+                .userspaceAddress("02:00:00:0f:00:01", "10.15.0.1/24", "10.15.0.2")
+                .detectDuplicateAddresses(false).build());
         new Bootstrap().group(host).channel(RdmaRawDatagramChannel.class).handler(new ChannelInboundHandlerAdapter())
                 .bind(new InetSocketAddress("10.15.0.1", 7)).sync();
         sender = device.bind(host, device.sendOnly(), new ChannelInboundHandlerAdapter());

@@ -101,7 +101,10 @@ class FlushesOfTasksTest {
         assertEquals(1, doorbellsOf(CONNECTIONS));
     }
 
-    /** Without {@code FLUSH_CONSOLIDATION} each flush rings the doorbell at once, because later tasks may block the loop. */
+    /**
+     * Without {@code FLUSH_CONSOLIDATION} each flush rings the doorbell at once, because later tasks may block the
+     * loop.
+     */
     @Test
     void flushesWithoutOptionAreSentAtOnce() throws InterruptedException {
         clients.forEach(client -> client.config().setOption(RdmaRawChannelOption.FLUSH_CONSOLIDATION, false));

@@ -116,7 +116,8 @@ class NamedDeviceTest {
                 .spin(5, TimeUnit.MICROSECONDS).receiveQueueDepth(256).slotCount(2048).slotBytes(4096).build()
                 .toString());
         String own = RdmaRawIoHandlerConfig.builder().device("soft:xdp:eth0")
-                .userspaceAddress("02:00:00:00:00:05", "10.0.0.5/24", null).segmentationOffload(false).build().toString();
+                .userspaceAddress("02:00:00:00:00:05", "10.0.0.5/24", null).segmentationOffload(false).build()
+                .toString();
         assertTrue(own.startsWith("RdmaRawIoHandlerConfig(device soft:xdp:eth0, host of its own [10.0.0.5/24], ")
                 && own.contains("no segmentation offload"), own);
     }

@@ -34,7 +34,8 @@ class RdmaRawIoHandlerConfigTest {
 
     @Test
     void toBuilderDoesNotChangeConfig() {
-        RdmaRawIoHandlerConfig two = CONFIG.toBuilder().userspaceAddress("02:00:00:00:00:05", "10.0.1.5/24", null).build();
+        RdmaRawIoHandlerConfig two = CONFIG.toBuilder()
+                .userspaceAddress("02:00:00:00:00:05", "10.0.1.5/24", null).build();
         assertEquals(2, two.userspaceHostOrNull().addresses().size());
         assertEquals(1, CONFIG.userspaceHostOrNull().addresses().size());
         assertEquals(1, CONFIG.toBuilder().build().userspaceHostOrNull().addresses().size());

@@ -99,7 +99,8 @@ class RdmaRawTcpMetricsTest {
         RdmaRawTcpSockets sockets = tcp().sockets(10).get();
         assertEquals(List.of(new RdmaRawTcpSockets.Listener((InetSocketAddress) server.localAddress(), 0, 77)),
                 sockets.listeners());
-        assertEquals(2, sockets.countByState().get("ESTABLISHED"), "both ends live on this loop: " + sockets.countByState());
+        assertEquals(2, sockets.countByState().get("ESTABLISHED"),
+                "both ends live on this loop: " + sockets.countByState());
         RdmaRawTcpSockets.Connection mine = sockets.connections().stream()
                 .filter(c -> c.local().equals(client.localAddress())).findFirst().orElseThrow();
         assertEquals(server.localAddress(), mine.remote());

@@ -209,8 +209,8 @@ class RdmaRawTcpSettingsTest {
 
     @Test
     void invalidValuesAreRejectedAtOnce() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().maxTimeouts(0)).getMessage()
-                .startsWith("maxTimeouts is 0;"));
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().maxTimeouts(0))
+                .getMessage().startsWith("maxTimeouts is 0;"));
         assertThrows(IllegalArgumentException.class, () -> new RdmaRawTcpSettings().timeWait(-1, TimeUnit.SECONDS));
         RdmaRawIoHandlerConfig.Builder builder = RdmaRawIoHandlerConfig.builder().minRto(50, TimeUnit.SECONDS)
                 .tcp(new RdmaRawTcpSettings().maxRto(2, TimeUnit.SECONDS));

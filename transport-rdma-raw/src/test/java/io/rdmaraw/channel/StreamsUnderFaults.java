@@ -46,7 +46,8 @@ final class StreamsUnderFaults implements AutoCloseable {
     }
 
     private static RdmaRawIoHandlerConfig config(LoopDevice device, String mac, String address) {
-        return StreamFixture.config(device.name).detectDuplicateAddresses(false).userspaceAddress(mac, address, null).build();
+        return StreamFixture.config(device.name).detectDuplicateAddresses(false)
+                .userspaceAddress(mac, address, null).build();
     }
 
     private void addLoop(RdmaRawSocketChannel channel) {

@@ -37,7 +37,8 @@ class SuccessorServerTest {
     private final Bye bye = new Bye();
 
     private RdmaRawIoHandlerConfig host(String mac, String address) {
-        return StreamFixture.config(device.name).detectDuplicateAddresses(false).userspaceAddress(mac, address + "/24", null)
+        return StreamFixture.config(device.name).detectDuplicateAddresses(false)
+                .userspaceAddress(mac, address + "/24", null)
                 .build();
     }
 

@@ -120,9 +120,11 @@ record RingMutant(String name, String file, String find, String replace) {
             new RingMutant("request for several with the index of its end", SEND,
                     "controlWord(multiPacketIndex,", "controlWord(producer,"),
             new RingMutant("request left open when another kind begins", SEND,
-                    "finishMultiPacket(); long wqe = startOf(producer); long end", "long wqe = startOf(producer); long end"),
+                    "finishMultiPacket(); long wqe = startOf(producer); long end",
+                    "long wqe = startOf(producer); long end"),
             new RingMutant("request left open when segments begin", SEND,
-                    "finishMultiPacket(); long wqe = startOf(producer); NetworkOrder.putLong(wqe + 16, checksumField(true)",
+                    "finishMultiPacket(); long wqe = startOf(producer); "
+                            + "NetworkOrder.putLong(wqe + 16, checksumField(true)",
                     "long wqe = startOf(producer); NetworkOrder.putLong(wqe + 16, checksumField(true)"),
             new RingMutant("request left open when the bell rings", SEND,
                     "finishMultiPacket(); boolean useBlueFlame", "boolean useBlueFlame"),

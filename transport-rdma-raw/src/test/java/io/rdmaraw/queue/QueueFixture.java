@@ -40,6 +40,7 @@ public final class QueueFixture {
     /** Returns the number of posted receive requests. */
     public static int postedReceives(FrameQueue queue) {
         ReceiveRequests workQueueRequests = queue.receiveRing().workQueueRequestsOrNull();
-        return queue.receiveRing().queuePairRequests().postedCount() + (workQueueRequests == null ? 0 : workQueueRequests.postedCount());
+        return queue.receiveRing().queuePairRequests().postedCount()
+                + (workQueueRequests == null ? 0 : workQueueRequests.postedCount());
     }
 }

@@ -21,7 +21,8 @@ class TakeoverPortTest {
     void failureOnLoopIsReported() throws IOException {
         TakeoverPort.awaitLoops(CompletableFuture.completedFuture(null));
         IOException e = assertThrows(IOException.class,
-                () -> TakeoverPort.awaitLoops(CompletableFuture.failedFuture(new IOException("no descriptor is left"))));
+                () -> TakeoverPort.awaitLoops(
+                        CompletableFuture.failedFuture(new IOException("no descriptor is left"))));
         assertTrue(e.getMessage().contains("no descriptor is left"), e.getMessage());
     }
 }

@@ -138,7 +138,8 @@ final class AttackedHost implements TcpEvents {
 
     /** Checks that nothing is left once all peers are silent or closed connections have timed out. */
     void checkEmpty(String after) {
-        check(listener.halfOpenCount() == 0, "half-open connections end", listener.halfOpenCount() + " are left " + after);
+        check(listener.halfOpenCount() == 0, "half-open connections end",
+                listener.halfOpenCount() + " are left " + after);
         check(engine.connectionCount() == 0, "closed connections end", engine.connectionCount() + " are left " + after
                 + ": " + live);
         slots.removeIf(slot -> slot.refCnt() == 0);

@@ -56,7 +56,8 @@ class UserspaceHostFragmentsOverVethTest {
         far.run("ip", "-6", "route", "add", "fd77::/64", "via", second.ours().ipv6());
         group = new RdmaRawEventLoopGroup(2, host.threadFactory(), RdmaRawIoHandlerConfig.builder()
                 .device(device()).userspaceAddress("02:00:00:0a:00:05", IPV4 + "/24", "203.0.113.1")
-                .userspaceAddress("02:00:00:0a:00:05", IPV6 + "/64", "fd77::1").detectDuplicateAddresses(false).build());
+                .userspaceAddress("02:00:00:0a:00:05", IPV6 + "/64", "fd77::1")
+                .detectDuplicateAddresses(false).build());
     }
 
     @AfterEach

@@ -221,7 +221,8 @@ class WildcardServerOverVethTest {
     private RdmaRawIoHandlerConfig.Builder ownHost() {
         clients.run("ip", "addr", "add", OWN_GATEWAY + "/24", "dev", pair.peer().name());
         clientAddress = OWN_GATEWAY;
-        return config("xdp").userspaceAddress(OWN_MAC, OWN_ADDRESS + "/24", OWN_GATEWAY).detectDuplicateAddresses(false);
+        return config("xdp").userspaceAddress(OWN_MAC, OWN_ADDRESS + "/24", OWN_GATEWAY)
+                .detectDuplicateAddresses(false);
     }
 
     @Test

@@ -144,8 +144,8 @@ public final class LoopbackDatagramNetwork extends IpDatagramNetwork {
     }
 
     @Override
-    protected DatagramPath pathToHost(long generation, InetSocketAddress destination, IpAddress target, IpAddress wanted)
-            throws IOException {
+    protected DatagramPath pathToHost(long generation, InetSocketAddress destination, IpAddress target,
+            IpAddress wanted) throws IOException {
         IpAddress source = sourceFor(wanted, target);
         BoundPort to = host.ports().find(IpProtocol.UDP, source, bound().port(), target, destination.getPort());
         if (to == null && !usesKernel() && !host.isLocal(target)) {

@@ -374,7 +374,8 @@ public final class UserspaceHostEngine {
         }
         counters.addressRequestsSent++;
         if (target.isIpv4()) {
-            frames.sendArp(ArpPacket.REQUEST, mac == Neighbor.NO_MAC ? EthernetHeader.BROADCAST : mac, source, 0, target);
+            long destinationMac = mac == Neighbor.NO_MAC ? EthernetHeader.BROADCAST : mac;
+            frames.sendArp(ArpPacket.REQUEST, destinationMac, source, 0, target);
         } else {
             frames.sendSolicitation(source, target, mac);
         }

@@ -28,7 +28,7 @@ import java.util.Set;
  * they do not slow down the hot path. Load this class only if {@link MetricsExporters#HAS_FLIGHT_RECORDER}.
  */
 public final class FlightRecorderEvents {
-    private static final Runnable PORT_SAMPLES = new Sampler()::sample;
+    private static final Runnable PORT_SAMPLES = new Sampler()::samplePorts;
     private static final Runnable TCP_SAMPLES = new Sampler()::sampleTcp;
 
     private FlightRecorderEvents() {
@@ -199,7 +199,7 @@ public final class FlightRecorderEvents {
         public int port;
         @Label("Channel")
         public String channel;
-        @Label("Made")
+        @Label("Added Rules")
         @Description("The installed rules; empty when the channel left")
         public String addedRules;
         @Label("Rules Now")
@@ -225,7 +225,7 @@ public final class FlightRecorderEvents {
     private static final class Sampler {
         private final Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> last = new HashMap<>();
 
-        void sample() {
+        void samplePorts() {
             Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
             Set<String> devices = new HashSet<>();
             for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {

@@ -46,11 +46,12 @@ public final class SocketRows {
                 }
             }
         }
-        long end = System.nanoTime() + TIMEOUT_NANOS;
+        long deadlineNanos = System.nanoTime() + TIMEOUT_NANOS;
         List<CompositeData> rows = new ArrayList<>();
         for (SampledPort sampled : all) {
             try {
-                add(rows, sampled, sampled.sockets().get(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS));
+                add(rows, sampled, sampled.sockets().get(Math.max(0, deadlineNanos - System.nanoTime()),
+                        TimeUnit.NANOSECONDS));
             } catch (ExecutionException | TimeoutException e) {
                 // The loop has terminated or is blocked. List the others.
             } catch (InterruptedException e) {
@@ -64,13 +65,13 @@ public final class SocketRows {
     private static void add(List<CompositeData> rows, SampledPort sampled, RdmaRawTcpSockets sockets)
             throws OpenDataException {
         for (RdmaRawTcpSockets.Listener listener : sockets.listeners()) {
-            Map<String, Object> row = names(sampled, listener.local(), "*", "LISTEN");
+            Map<String, Object> row = newRow(sampled, listener.local(), "*", "LISTEN");
             row.put("gauge:half-open", (long) listener.halfOpen());
             row.put("gauge:backlog", (long) listener.backlog());
             rows.add(TransportMBean.row("Listener", row));
         }
         if (!sockets.countByState().isEmpty()) {
-            Map<String, Object> row = names(sampled, "", "", "ALL");
+            Map<String, Object> row = newRow(sampled, "", "", "ALL");
             sockets.countByState().forEach((state, count) -> row.put("gauge:" + state, (long) count));
             rows.add(TransportMBean.row("States", row));
         }
@@ -79,14 +80,14 @@ public final class SocketRows {
         }
     }
 
-    private static Map<String, Object> names(SampledPort sampled, Object local, Object remote, String state) {
-        Map<String, Object> names = new LinkedHashMap<>();
-        names.put("loop", sampled.loop().name());
-        names.put("device", sampled.port().deviceName());
-        names.put("local", text(local));
-        names.put("remote", text(remote));
-        names.put("state", state);
-        return names;
+    private static Map<String, Object> newRow(SampledPort sampled, Object local, Object remote, String state) {
+        Map<String, Object> row = new LinkedHashMap<>();
+        row.put("loop", sampled.loop().name());
+        row.put("device", sampled.port().deviceName());
+        row.put("local", text(local));
+        row.put("remote", text(remote));
+        row.put("state", state);
+        return row;
     }
 
     /**
@@ -102,7 +103,7 @@ public final class SocketRows {
 
     private static Map<String, Object> connection(SampledPort sampled, RdmaRawTcpSockets.Connection connection) {
         RdmaRawTcpInfo info = connection.info();
-        Map<String, Object> row = names(sampled, connection.local(), connection.remote(), info.state());
+        Map<String, Object> row = newRow(sampled, connection.local(), connection.remote(), info.state());
         row.put("congestion", info.congestionControl() + (info.recovering() ? ", recovering" : ""));
         row.put("traffic:received.payload.bytes", info.bytesReceived());
         row.put("traffic:acknowledged.payload.bytes", info.bytesAcked());

@@ -5,12 +5,12 @@ import io.rdmaraw.net.Route;
 /**
  * A policy rule ({@code ip rule}), which selects the routing table for packets.
  *
- * @param family     2 for IPv4, 10 for IPv6
- * @param priority   lower values are evaluated first
- * @param table      the routing table
- * @param action     the action; 1 is the lookup in the table
- * @param matchesAllPackets      whether the rule applies to all packets
- * @param attributes hash of all attributes, to distinguish rules
+ * @param family            2 for IPv4, 10 for IPv6
+ * @param priority          lower values are evaluated first
+ * @param table             the routing table
+ * @param action            the action; 1 is the lookup in the table
+ * @param matchesAllPackets whether the rule applies to all packets
+ * @param attributes        hash of all attributes, to distinguish rules
  */
 record PolicyRule(int family, int priority, int table, int action, boolean matchesAllPackets, int attributes) {
     private static final int FR_ACT_TO_TBL = 1;

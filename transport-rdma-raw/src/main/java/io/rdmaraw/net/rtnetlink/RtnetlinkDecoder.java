@@ -259,7 +259,8 @@ final class RtnetlinkDecoder {
                 default -> matchesAllPackets = false;
             }
         }
-        return new PolicyRule(message.fixedByte(0), priority, table, message.fixedByte(7), matchesAllPackets, attributes);
+        return new PolicyRule(message.fixedByte(0), priority, table, message.fixedByte(7), matchesAllPackets,
+                attributes);
     }
 
     static Neighbor neighbor(NetlinkReader message) {

@@ -58,9 +58,10 @@ public final class Mlx5DirectRingDriver implements DirectRingDriver {
     }
 
     @Override
-    public CompletionQueue createCompressedCompletionQueue(VerbsContext context, int minEntries, CompletionChannel completionChannel,
-            int completionVector, boolean striding) {
-        return Mlx5dv.createCompressedCompletionQueue(context, minEntries, completionChannel, completionVector, striding);
+    public CompletionQueue createCompressedCompletionQueue(VerbsContext context, int minEntries,
+            CompletionChannel completionChannel, int completionVector, boolean striding) {
+        return Mlx5dv.createCompressedCompletionQueue(context, minEntries, completionChannel, completionVector,
+                striding);
     }
 
     @Override
@@ -70,8 +71,8 @@ public final class Mlx5DirectRingDriver implements DirectRingDriver {
 
     @Override
     public WorkQueue createStridingWorkQueue(SharedDevice device, CompletionQueue completions, StridingPlan plan) {
-        return Mlx5dv.createStridingWorkQueue(device.context(), device.protectionDomain(), completions, plan.maxRequests(),
-                plan.layout().stridesPerChunk(), plan.layout().strideBytes());
+        return Mlx5dv.createStridingWorkQueue(device.context(), device.protectionDomain(), completions,
+                plan.maxRequests(), plan.layout().stridesPerChunk(), plan.layout().strideBytes());
     }
 
     @Override

@@ -37,8 +37,8 @@ final class Mlx5ReceiveRing extends ReceiveRing {
         counters = queues.counters();
         arena = queues.arena();
         queuePairCompletions = queues.receiveCompletions();
-        queuePairRequests = new Mlx5ReceiveRequests(Mlx5dv.rings(queues.queuePair()).receive(), queuePairCompletions, slots, counters,
-                setup.options().receiveQueueDepth(), arena);
+        queuePairRequests = new Mlx5ReceiveRequests(Mlx5dv.rings(queues.queuePair()).receive(), queuePairCompletions,
+                slots, counters, setup.options().receiveQueueDepth(), arena);
     }
 
     @Override
@@ -61,7 +61,8 @@ final class Mlx5ReceiveRing extends ReceiveRing {
 
     @Override
     protected void addWorkQueue(WorkQueue workQueue, int depth) {
-        workQueueRequests = new Mlx5ReceiveRequests(Mlx5dv.ring(workQueue), workQueueCompletions, slots, counters, depth, arena);
+        workQueueRequests = new Mlx5ReceiveRequests(Mlx5dv.ring(workQueue), workQueueCompletions, slots, counters,
+                depth, arena);
     }
 
     @Override

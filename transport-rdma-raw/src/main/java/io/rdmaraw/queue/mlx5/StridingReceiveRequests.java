@@ -51,7 +51,7 @@ final class StridingReceiveRequests extends ReceiveRequests {
     /**
      * Consumes the strides of a completion. Hot path.
      *
-     * @param count    number of strides
+     * @param count          number of strides
      * @param reportedStride index of the first stride as reported by the device
      * @return the slot of the first stride, or {@link #DESYNCHRONIZED}
      */

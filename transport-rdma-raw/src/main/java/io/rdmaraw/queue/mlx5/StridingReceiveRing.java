@@ -16,7 +16,7 @@ import io.rdmaraw.verbs.objects.VerbsObject;
 import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * Receives through one striding receive queue (multi-packet receive queue). It takes the place of the shared queue of
+ * Receives through one striding receive queue (multi-packet receive queue). It takes the place of the work queue of
  * {@link ReceiveRing} and also serves the rules of this loop alone. The queue pair's own queue stays empty.
  *
  * <p>A receive request is a chunk of memory that is divided into strides. The device writes each frame to consecutive

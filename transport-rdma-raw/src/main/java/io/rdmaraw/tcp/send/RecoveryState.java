@@ -69,8 +69,8 @@ public final class RecoveryState {
 
     /** Returns whether all fields except {@link #endSeq} have the values set by {@link #reset}. */
     public boolean isUnused() {
-        return phase == Phase.OPEN && frto == Frto.OFF && !undoPossible && !retransmitStamped && !probeOutstanding && !oneByOne
-                && duplicateAcks == 0 && duplicateAckBytes == 0;
+        return phase == Phase.OPEN && frto == Frto.OFF && !undoPossible && !retransmitStamped && !probeOutstanding
+                && !oneByOne && duplicateAcks == 0 && duplicateAckBytes == 0;
     }
 
     public void clearUndo() {

@@ -31,7 +31,8 @@ final class ConnectionEvents implements TcpEvents {
     @Override
     public boolean mayAccept(TcpListener listener) {
         ListeningLoop.ListenerAttachment attachment = (ListeningLoop.ListenerAttachment) listener.attachment();
-        boolean mayAccept = attachment.port().acceptor() != attachment.acceptor() || attachment.acceptor().hasAcceptQueueRoom();
+        boolean mayAccept = attachment.port().acceptor() != attachment.acceptor()
+                || attachment.acceptor().hasAcceptQueueRoom();
         stack.statistics().droppedAcceptQueueFull += mayAccept ? 0 : 1;
         return mayAccept;
     }

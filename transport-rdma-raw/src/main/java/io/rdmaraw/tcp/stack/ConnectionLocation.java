@@ -89,7 +89,9 @@ final class ConnectionLocation {
         runOnLoop(task, () -> { });
     }
 
-    /** Like {@link #runOnLoop(Runnable)}. If that loop has ended, {@code onLoopEnded} runs when its stack has ended too. */
+    /**
+     * Like {@link #runOnLoop(Runnable)}. If that loop has ended, {@code onLoopEnded} runs when its stack has ended too.
+     */
     void runOnLoop(Runnable task, Runnable onLoopEnded) {
         Placement current = placement;
         if (!current.owner.isOnLoop()) {
@@ -129,8 +131,8 @@ final class ConnectionLocation {
     }
 
     /**
-     * Runs {@code change} on the loop that owns the connection. If the connection moves before that, {@code ifMoved} runs
-     * on its new loop instead. May be called on any thread.
+     * Runs {@code change} on the loop that owns the connection. If the connection moves before that, {@code ifMoved}
+     * runs on its new loop instead. May be called on any thread.
      */
     void runOnOwner(Runnable change, Runnable ifMoved) {
         Placement observed = placement;

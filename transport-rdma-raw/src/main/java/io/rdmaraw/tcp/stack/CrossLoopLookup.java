@@ -77,12 +77,12 @@ final class CrossLoopLookup {
         lookupForced = force;
     }
 
-    /** Reports that a server with a shared port has closed. A call of {@link #onReusePortServerReleased} must follow. */
+    /** Records that a server with {@code SO_REUSEPORT} has closed. {@link #onReusePortServerReleased} must follow. */
     void onReusePortServerClosed() {
         closedReusePortServers++;
     }
 
-    /** Reports that the last connection of such a server has ended. */
+    /** Records that the last connection of such a server has ended. */
     void onReusePortServerReleased() {
         closedReusePortServers--;
     }

@@ -53,7 +53,8 @@ public final class ForwardingTable {
      * here.
      */
     void addOwnedElsewhere(TcpTransport transport, TcpStack thisStack) {
-        if (transport.location().isForwarded() && transport.location().forwardingTarget() != thisStack && !contains(transport)) {
+        if (transport.location().isForwarded() && transport.location().forwardingTarget() != thisStack
+                && !contains(transport)) {
             add(transport);
         }
     }

@@ -13,7 +13,7 @@ import java.util.ArrayDeque;
 public final class StreamReceiveQueue {
     private static final int MAX_MERGED_BYTES = 1 << 16;
     private static final int MAX_COPIED_BYTES = 1024;
-    /** Number of unread pieces from which on further small pieces are copied into shared memory. */
+    /** Number of unread pieces from which on further small pieces are coalesced. */
     private static final int MAX_SEPARATE_PIECES = 32;
     private static final int COALESCING_BUFFER_BYTES = 4096;
 
@@ -39,15 +39,16 @@ public final class StreamReceiveQueue {
     }
 
     /**
-     * Copies a piece into shared memory. A peer may send many tiny segments to a slow reader, and each one would occupy
-     * a whole buffer. The receive window counts only payload bytes, so it would not limit this memory.
+     * Copies a piece into the coalescing buffer. A peer may send many tiny segments to a slow reader, and each one
+     * would occupy a whole buffer. The receive window counts only payload bytes, so it would not limit this memory.
      */
     private boolean coalesce(ByteBuf piece) {
         boolean fits = coalescingBuffer != null && coalescingBuffer == pieces.peekLast()
                 && coalescingBuffer.writableBytes() >= piece.readableBytes();
         try {
             if (!fits) {
-                coalescingBuffer = ByteBufAllocator.DEFAULT.directBuffer(COALESCING_BUFFER_BYTES, COALESCING_BUFFER_BYTES);
+                coalescingBuffer = ByteBufAllocator.DEFAULT.directBuffer(COALESCING_BUFFER_BYTES,
+                        COALESCING_BUFFER_BYTES);
                 pieces.add(coalescingBuffer);
             }
             coalescingBuffer.writeBytes(piece);

@@ -100,8 +100,8 @@ public interface StreamTransport {
      * Applies a changed channel option. May be called on any thread.
      *
      * @param change applies the option to the connection
-     * @param ifMoved   used instead if the connection has moved in the meantime; a later change may then have been applied
-     *     already
+     * @param ifMoved used instead if the connection has moved in the meantime; a later change may then have been
+     *               applied already
      */
     void applyChange(Consumer<TcpConnection> change, Consumer<TcpConnection> ifMoved);
 

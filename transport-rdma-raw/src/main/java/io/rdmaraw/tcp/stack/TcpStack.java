@@ -98,10 +98,6 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         return engine;
     }
 
-    public TcpStackStatistics statistics() {
-        return statistics;
-    }
-
     SegmentReceiver receiver() {
         return receiver;
     }
@@ -240,8 +236,8 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     }
 
     /**
-     * Runs a task on the stack's loop. If the loop has ended, {@code onLoopEnded} runs on the calling thread instead. May be
-     * called on any thread.
+     * Runs a task on the stack's loop. If the loop has ended, {@code onLoopEnded} runs on the calling thread instead.
+     * May be called on any thread.
      */
     void executeOrElse(Runnable task, Runnable onLoopEnded) {
         LoopTasks.executeOrElse(loop, task, onLoopEnded);
@@ -262,7 +258,8 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     private CompletableFuture<RdmaRawTcpSockets> sockets(int maxConnections) {
         CompletableFuture<RdmaRawTcpSockets> result = new CompletableFuture<>();
         executeOrElse(
-                () -> result.complete(TcpSnapshots.sockets(engine.socketDump(RdmaRawTcpSockets.MAX_EXAMINED, maxConnections))),
+                () -> result.complete(TcpSnapshots.sockets(
+                        engine.socketDump(RdmaRawTcpSockets.MAX_EXAMINED, maxConnections))),
                 () -> result.completeExceptionally(new IllegalStateException("the loop has ended")));
         return result;
     }

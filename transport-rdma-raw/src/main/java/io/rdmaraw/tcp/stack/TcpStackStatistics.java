@@ -43,7 +43,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .traffic("handed-over.segments", s -> s.handedOverSegments,
                     "segments without a connection, forwarded to the process that takes over the port")
             .traffic("retransmitted.segments", engine(c -> c.retransmittedSegments), "segments retransmitted")
-            .traffic("fast-opens.passive", engine(c -> c.passiveFastOpens), "connections accepted with data in their SYN")
+            .traffic("fast-opens.passive", engine(c -> c.passiveFastOpens),
+                    "connections accepted with data in their SYN")
             .traffic("fast-opens.active", engine(c -> c.activeFastOpens),
                     "connections opened by this side with SYN data that the peer accepted")
             .traffic("syn-cookies.sent", engine(c -> c.synCookiesSent),
@@ -114,7 +115,8 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "sent segments copied because their payload did not lie in registered memory")
             .error("accept-queue-full", s -> s.droppedAcceptQueueFull,
                     "SYNs and ACKs of handshakes dropped because the backlog of unaccepted connections was full")
-            .error("connection-timeouts", engine(c -> c.timedOutConnections), "connections that ended because the peer did not answer")
+            .error("connection-timeouts", engine(c -> c.timedOutConnections),
+                    "connections that ended because the peer did not answer")
             .error("orphan-timeouts", engine(c -> c.orphanTimeouts),
                     "closed connections reset because the peer accepted no more data, even if it answered probes")
             .error("orphan-overflows", engine(c -> c.orphanOverflows),
@@ -128,7 +130,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .error("soft-errors", s -> s.softErrors, "ICMP errors that did not end their connection")
             .error("resets.received", engine(c -> c.resetsIn), "resets that ended a connection")
             .error("resets.sent", engine(c -> c.resetsOut), "resets sent")
-            .error("rejected-segments", engine(c -> c.rejectedSegments), "resets and SYNs rejected by RFC 5961")
+            .error("rejected-segments", engine(c -> c.rejectedSegments), "resets, SYNs and ACKs rejected by RFC 5961")
             .error("path-mtu-reductions", engine(c -> c.pathMtuReductions),
                     "times that a router reported a packet as too big")
             .error("path-mtu-deferred", engine(c -> c.pathMtuReductionsDeferred),

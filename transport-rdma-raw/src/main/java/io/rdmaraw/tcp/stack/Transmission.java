@@ -23,7 +23,7 @@ import io.rdmaraw.loop.LoopTasks;
  * </pre>
  *
  * <p>A flush during the reads of a turn waits for the end of the turn, so that all channels share doorbells. A flush by
- * a task transmits before it returns, because the task may block afterwards. If the channel shares flushes
+ * a task transmits before it returns, because the task may block afterwards. If the channel consolidates flushes
  * ({@code RdmaRawChannelOption.FLUSH_CONSOLIDATION}), the flush waits for the tasks behind it, at most
  * {@value #MAX_CONSOLIDATED_FLUSHES} flushes.
  *
@@ -98,7 +98,7 @@ final class Transmission implements Runnable {
     /**
      * Transmits or defers after a flush of a channel.
      *
-     * @param shared whether the channel shares flushes
+     * @param shared whether the channel consolidates flushes
      */
     void flush(boolean shared) {
         if (reading) {

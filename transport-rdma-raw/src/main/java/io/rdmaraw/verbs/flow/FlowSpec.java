@@ -272,9 +272,9 @@ public final class FlowSpec {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof FlowSpec that && type == that.type && priority == that.priority && devicePort == that.devicePort
-                && dontTrap == that.dontTrap && vni == that.vni && tag == that.tag && drop == that.drop
-                && hostTrafficAllowed == that.hostTrafficAllowed && acceptsGso == that.acceptsGso
+        return other instanceof FlowSpec that && type == that.type && priority == that.priority
+                && devicePort == that.devicePort && dontTrap == that.dontTrap && vni == that.vni && tag == that.tag
+                && drop == that.drop && hostTrafficAllowed == that.hostTrafficAllowed && acceptsGso == that.acceptsGso
                 && outer.equals(that.outer) && inner.equals(that.inner);
     }
 

@@ -9,7 +9,7 @@ import io.rdmaraw.verbs.mlx5.Mlx5dvLayouts.Mlx5dvCqLayout;
  * @param number         number of the queue, used to arm it
  * @param buffer         address of the first entry
  * @param entries        number of entries, a power of two
- * @param entryBytes    size of an entry, 64 or 128; the completion is in its last 64 bytes
+ * @param entryBytes     size of an entry, 64 or 128; the completion is in its last 64 bytes
  * @param doorbellRecord address of two 32-bit values: consumer index and arming
  * @param uarPage        address of the register page in which the queue is armed
  */

@@ -56,7 +56,7 @@ public final class Mlx5SendQueue {
     /**
      * Creates a writer for a new or reset queue pair.
      *
-     * @param multiPacket      whether the device supports multi-packet requests
+     * @param multiPacket     whether the device supports multi-packet requests
      * @param maxInlineBlocks maximum length of a request that contains its frame
      */
     public Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxInlineBlocks) {

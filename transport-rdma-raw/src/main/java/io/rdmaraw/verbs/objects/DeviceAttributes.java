@@ -25,13 +25,13 @@ import java.util.Map;
  * @param maxPd            maximum number of protection domains
  * @param maxRawEthernetQp maximum number of raw Ethernet queue pairs; many drivers report 0 although they
  *                         support them
- * @param portCount            number of physical ports
+ * @param portCount        number of physical ports
  * @param others           the attributes that do not concern raw-packet queue pairs, by their C names
  */
 public record DeviceAttributes(String firmwareVersion, long nodeGuid, long systemImageGuid, long maxMrSizeBytes,
         long pageSizes, int vendorId, int vendorPartId, int hardwareVersion, int maxQp, int maxQpWr,
-        int capabilityFlags, int maxSge, int maxCq, int maxCqe, int maxMr, int maxPd, int maxRawEthernetQp, int portCount,
-        Map<String, Integer> others) {
+        int capabilityFlags, int maxSge, int maxCq, int maxCqe, int maxMr, int maxPd, int maxRawEthernetQp,
+        int portCount, Map<String, Integer> others) {
     /** {@code IBV_DEVICE_RAW_IP_CSUM}: the device can compute checksums for raw-packet queue pairs. */
     public static final int RAW_IP_CSUM = 1 << 26;
     /** {@code IBV_DEVICE_MANAGED_FLOW_STEERING}: the device supports flow rules. */

@@ -29,7 +29,7 @@ import io.rdmaraw.verbs.abi.VerbsLayouts.DeviceAttrExLayout;
  * @param maxModerationCount            maximum number of completions by which an event can be delayed
  * @param maxModerationPeriodMicros     maximum delay of an event in microseconds
  * @param maxDeviceMemoryBytes          size of the memory on the device
- * @param portCount                         number of physical ports
+ * @param portCount                     number of physical ports
  */
 public record ExtendedDeviceAttributes(DeviceAttributes device, long completionTimestampMask, long coreClockKilohertz,
         long capabilityFlagsEx, int maxTsoBytes, int tsoQueuePairTypes, int rssQueuePairTypes, int maxIndirectionTables,

@@ -20,13 +20,13 @@ public final class Flow extends VerbsObject {
     private final QueuePair queuePair;
     private final FlowSpec spec;
     /** The registration of the rule's destination address with the port, or null if the port needs none. */
-    private final PortMacAddress address;
+    private final PortMacAddress destinationMac;
 
-    private Flow(QueuePair queuePair, FlowSpec spec, long flow, PortMacAddress address) {
+    private Flow(QueuePair queuePair, FlowSpec spec, long flow, PortMacAddress destinationMac) {
         super(queuePair.lifecycle, flow, queuePair);
         this.queuePair = queuePair;
         this.spec = spec;
-        this.address = address;
+        this.destinationMac = destinationMac;
     }
 
     static Flow create(QueuePair queuePair, FlowSpec spec) {
@@ -41,19 +41,20 @@ public final class Flow extends VerbsObject {
             }
             long flow = VerbsContext.checkCreated("ibv_create_flow",
                     NativeCall.pointer(function, queuePair.nativeAddress(), attr), spec.toString());
-            return new Flow(queuePair, spec, flow, addressOf(queuePair.context, spec));
+            return new Flow(queuePair, spec, flow, destinationMacOf(queuePair.context, spec));
         }
     }
 
-    private static PortMacAddress addressOf(VerbsContext context, FlowSpec spec) {
+    private static PortMacAddress destinationMacOf(VerbsContext context, FlowSpec spec) {
         boolean hasList = !new DeviceName(context.deviceName()).isSoftware();
         return hasList && spec.unicastDestinationMac() != FlowSpec.NO_MAC
-                ? PortMacAddress.acquire(context.providerDeviceName(), spec.devicePort(), spec.unicastDestinationMac()) : null;
+                ? PortMacAddress.acquire(context.providerDeviceName(), spec.devicePort(),
+                        spec.unicastDestinationMac()) : null;
     }
 
     /** Returns why the port cannot receive frames for the rule's destination MAC address, or null if it can. */
     public String addressProblem() {
-        return address == null ? null : address.problem();
+        return destinationMac == null ? null : destinationMac.problem();
     }
 
     /** Returns the rule. */
@@ -68,8 +69,8 @@ public final class Flow extends VerbsObject {
 
     @Override
     int destroy(long flow) {
-        if (address != null) {
-            address.release();
+        if (destinationMac != null) {
+            destinationMac.release();
         }
         return NativeCall.status(queuePair.context.requiredExtension(VerbsContextLayout.IBV_DESTROY_FLOW_OFFSET,
                 "ibv_destroy_flow"), flow);

@@ -68,16 +68,8 @@ public abstract sealed class VerbsObject implements AutoCloseable
     }
 
     /**
-     * Returns the address of the C structure, for libraries that extend verbs, such as libmlx5.
-     *
-     * @throws IllegalStateException if the object is closed
-     */
-    public final long nativeAddress() {
-        return nativeAddress();
-    }
-
-    /**
-     * Returns the address of the C structure for calls outside the hot path.
+     * Returns the address of the C structure, for calls outside the hot path and for libraries that extend verbs,
+     * such as libmlx5.
      *
      * @throws IllegalStateException if the object is closed
      */

@@ -32,8 +32,8 @@ final class RdmaPortQuery implements AutoCloseable {
     /**
      * An RDMA device of the kernel.
      *
-     * @param index index of the device
-     * @param name  name of the device, such as {@code mlx5_0}
+     * @param index     index of the device
+     * @param name      name of the device, such as {@code mlx5_0}
      * @param portCount number of ports; the first one is 1
      */
     record Device(int index, String name, int portCount) {

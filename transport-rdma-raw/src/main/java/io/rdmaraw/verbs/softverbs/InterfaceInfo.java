@@ -15,16 +15,16 @@ import java.util.Optional;
  * ({@code Documentation/netlink/specs/netdev.yaml} of the kernel). Masks have the bits of
  * {@code linux/netdev.h}.
  *
- * @param driver           name of the driver as in {@code ethtool -i}; empty if the interface has none
- * @param isReported       whether the kernel reports the following properties (Linux 6.3 and later)
- * @param xdpFeatures      {@code enum netdev_xdp_act}
- * @param xdpRxMetadata    {@code enum netdev_xdp_rx_metadata}
- * @param zeroCopySegments maximum number of chunks per frame in zero copy; 0 if not reported
- * @param receiveQueues    number of receive queues; 0 if not reported (before Linux 6.8)
- * @param queuesWithNapi   number of receive queues with a NAPI instance reported by the driver
- * @param isNapiByFrame    whether a socket in a driver mode learns its NAPI instance only from its first frame
- *                         (before Linux 6.13)
- * @param napisLeftDeferred    number of NAPI instances with interrupts that a killed process has left deferred
+ * @param driver            name of the driver as in {@code ethtool -i}; empty if the interface has none
+ * @param isReported        whether the kernel reports the following properties (Linux 6.3 and later)
+ * @param xdpFeatures       {@code enum netdev_xdp_act}
+ * @param xdpRxMetadata     {@code enum netdev_xdp_rx_metadata}
+ * @param zeroCopySegments  maximum number of chunks per frame in zero copy; 0 if not reported
+ * @param receiveQueues     number of receive queues; 0 if not reported (before Linux 6.8)
+ * @param queuesWithNapi    number of receive queues with a NAPI instance reported by the driver
+ * @param isNapiByFrame     whether a socket in a driver mode learns its NAPI instance only from its first frame
+ *                          (before Linux 6.13)
+ * @param napisLeftDeferred number of NAPI instances with interrupts that a killed process has left deferred
  */
 public record InterfaceInfo(String driver, boolean isReported, long xdpFeatures, long xdpRxMetadata,
         int zeroCopySegments, int receiveQueues, int queuesWithNapi, boolean isNapiByFrame, int napisLeftDeferred) {

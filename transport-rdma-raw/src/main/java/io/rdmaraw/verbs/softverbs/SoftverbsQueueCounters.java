@@ -22,23 +22,23 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param ringFull         sent frames that the interface rejected, or received frames lost because its ring was
  *                         full
  * @param copied           frames copied between registered memory and the interface's rings
- * @param synRingFull         received SYNs dropped because their rate exceeded the limit
- * @param unsolicitedDrops  received TCP segments without a connection dropped because their rate exceeded the
+ * @param synRingFull      received SYNs dropped because their rate exceeded the limit
+ * @param unsolicitedDrops received TCP segments without a connection dropped because their rate exceeded the
  *                         limit
  * @param unserved         sent frames dropped because the interface no longer has their send queue, or frames
  *                         received by a queue of the interface without a socket, which the kernel
  *                         received instead
  * @param partialChecksums checksums of received frames that a sender on the same host omitted and softverbs
  *                         computed
- * @param gsoFrames      received packets larger than the MTU that were segmented, or large sends that left as
+ * @param gsoFrames        received packets larger than the MTU that were segmented, or large sends that left as
  *                         one packet
- * @param gsoSegments        frames resulting from this segmentation, or segments of these large sends
- * @param gsoFlagDrops       dropped TCP packets larger than the MTU with SYN, RST or URG
+ * @param gsoSegments      frames resulting from this segmentation, or segments of these large sends
+ * @param gsoFlagDrops         dropped TCP packets larger than the MTU with SYN, RST or URG
  * @param gsoMalformedDrops     dropped packets larger than the MTU with contradictory lengths or a wrong checksum
- * @param gsoTooLongDrops     dropped packets larger than 64 KB
- * @param gsoDatagrams   UDP packets larger than the MTU, which the kernel received instead
- * @param gsoUnsegmented      TCP packets larger than the MTU delivered without segmentation
- * @param driverNoBuffer       frames that the interface dropped for lack of buffers, plus the times its driver
+ * @param gsoTooLongDrops       dropped packets larger than 64 KB
+ * @param gsoDatagrams     UDP packets larger than the MTU, which the kernel received instead
+ * @param gsoUnsegmented TCP packets larger than the MTU delivered without segmentation
+ * @param driverNoBuffer   frames that the interface dropped for lack of buffers, plus the times its driver
  *                         found no free chunk in zero copy
  */
 public record SoftverbsQueueCounters(long frames, long bytes, long noMatch, long droppedByRule, long blockedSelf,

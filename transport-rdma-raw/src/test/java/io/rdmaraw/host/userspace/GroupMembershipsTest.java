@@ -74,8 +74,9 @@ class GroupMembershipsTest {
         assertEquals(ipv4 ? ParseVerdict.OTHER_PROTOCOL : ParseVerdict.ICMPV6, verdict);
         assertEquals(ipv4 ? HOST4 : HOST6, IpAddress.sourceOf(parsed));
         assertEquals(1, parsed.hopLimit());
-        assertEquals(ipv4 ? 0x94040000L : 0x3a00050200000100L, ipv4 ? NetworkOrder.getInt(parsed.networkHeaderAddress() + 20)
-                & 0xffff_ffffL : NetworkOrder.getLong(parsed.networkHeaderAddress() + 40));
+        assertEquals(ipv4 ? 0x94040000L : 0x3a00050200000100L, ipv4
+                ? NetworkOrder.getInt(parsed.networkHeaderAddress() + 20) & 0xffff_ffffL
+                : NetworkOrder.getLong(parsed.networkHeaderAddress() + 40));
         long message = ipv4 ? parsed.payloadAddress() : parsed.transportHeaderAddress();
         assertEquals(ipv4 ? 24 : 48, message - parsed.networkHeaderAddress(), "with the router alert option");
         int bytes = lengthBytes - (int) (message - frame);

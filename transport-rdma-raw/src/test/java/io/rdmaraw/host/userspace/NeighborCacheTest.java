@@ -22,7 +22,8 @@ class NeighborCacheTest {
     private static final Set<IpAddress> ROUTERS = Set.of(ROUTERS4[0], ROUTERS4[1], ROUTERS6[0], ROUTERS6[1]);
     private static final long MAC = 0x02_00_00_00_00_0aL;
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
-    private static final Link LINK = new Link(UserspaceHostEngine.LINK_INDEX, "own0", MAC, 1500, UserspaceSnapshots.LINK_FLAGS);
+    private static final Link LINK = new Link(UserspaceHostEngine.LINK_INDEX, "own0", MAC, 1500,
+            UserspaceSnapshots.LINK_FLAGS);
 
     private final Set<IpAddress> answering = new HashSet<>();
     private final List<IpAddress> asked = new ArrayList<>();

@@ -114,7 +114,8 @@ class UserspaceHostEngineTest {
             for (String address : addresses) {
                 own.add(UserspaceAddress.parse(address));
             }
-            stack = new UserspaceHostEngine(new UserspaceHostConfig(mac, own, gateways, detect), "own0", 1500, this, random);
+            stack = new UserspaceHostEngine(new UserspaceHostConfig(mac, own, gateways, detect), "own0", 1500, this,
+                    random);
             link.hosts.add(this);
             stack.start(link.nowNanos);
             look();

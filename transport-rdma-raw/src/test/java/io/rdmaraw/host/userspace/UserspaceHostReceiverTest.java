@@ -79,7 +79,8 @@ class UserspaceHostReceiverTest {
             throw new AssertionError("there are no errors");
         }
     };
-    private final UserspaceHostReceiver receiver = new UserspaceHostReceiver(new UserspaceHostEngine(new UserspaceHostConfig(
+    private final UserspaceHostReceiver receiver = new UserspaceHostReceiver(new UserspaceHostEngine(
+            new UserspaceHostConfig(
             MAC,
             List.of(UserspaceAddress.parse("10.15.0.1/24"), UserspaceAddress.parse("fd15::1/64")), List.of(), false),
             "own0",

@@ -23,7 +23,8 @@ class PortHandoverTest {
     }
 
     private void drain(String local) {
-        handover.begin(List.of(new PortHandover.HandoverPort(IpAddress.parse(local), PORT)), PortHandover.Role.DRAINING);
+        handover.begin(List.of(new PortHandover.HandoverPort(IpAddress.parse(local), PORT)),
+                PortHandover.Role.DRAINING);
     }
 
     /** The successor has not bound the other address, so the draining process must answer there. */

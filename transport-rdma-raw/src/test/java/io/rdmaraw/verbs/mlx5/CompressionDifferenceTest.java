@@ -49,8 +49,8 @@ class CompressionDifferenceTest {
     static void open() {
         theirs = new EmulatedQueuePair();
         assertTrue(Mlx5dv.canCompressCompletions(theirs.context, false));
-        CompletionQueue compressed = Mlx5dv.createCompressedCompletionQueue(theirs.context, 4 * EmulatedQueuePair.REQUESTS, null,
-                0, false);
+        CompletionQueue compressed = Mlx5dv.createCompressedCompletionQueue(theirs.context,
+                4 * EmulatedQueuePair.REQUESTS, null, 0, false);
         ring = Mlx5dv.ring(compressed);
         QueuePair receiver = theirs.domain.createQueuePair(QueuePairOptions.builder()
                 .sendCompletionQueue(theirs.completions).receiveCompletionQueue(compressed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TCP frames beyond the MTU that are received whole: softverbs_set_qp_gso_wq(). */
+/* GSO frames that are received unsegmented: softverbs_set_qp_gso_wq(). */
 #include "wire_fixture.h"
 
 #include <unistd.h>
@@ -148,7 +148,7 @@ static struct softverbs_queue_counters received(const struct receiver *r)
 }
 
 /* Checks that the frame is unchanged. */
-static void check_whole(struct receiver *r, const struct packet *p, unsigned number)
+static void check_gso_frame(struct receiver *r, const struct packet *p, unsigned number)
 {
     struct ibv_wc wc = wait_one(r->side->cq);
     CHECK_EQ(LARGE_ID + number, wc.wr_id);
@@ -196,7 +196,7 @@ static void tcp_beyond_the_mtu_arrives_unchanged_as_one_receive(const char *kind
         post_large(&r, 0, LARGE_BYTES, r.mr->lkey);
         make(&packet, v6, -1, PAYLOAD, SEGMENT);
         CHECK(inject(&r.wire, &packet));
-        check_whole(&r, &packet, 0);
+        check_gso_frame(&r, &packet, 0);
         CHECK_EQ(v6 + 1, received(&r).gso_unsegmented);
         CHECK_EQ(v6 + 1, received(&r).partial_checksums);
         CHECK_EQ(v6 + 1, received(&r).frames);
@@ -220,7 +220,7 @@ static void test_tagged(void)
     post_large(&r, 0, LARGE_BYTES, r.mr->lkey);
     make(&packet, false, VLAN, PAYLOAD, SEGMENT);
     CHECK(inject(&r.wire, &packet));
-    check_whole(&r, &packet, 0);
+    check_gso_frame(&r, &packet, 0);
     receiver_close(&r);
 }
 
@@ -239,7 +239,7 @@ static void keeps_order(const char *kind)
             CHECK(inject(&r.wire, order[i]));
         for (unsigned i = 0; i < 5; i++) {
             if (order[i] == &packet)
-                check_whole(&r, &packet, i / 2);
+                check_gso_frame(&r, &packet, i / 2);
             else
                 CHECK_EQ(i / 2, wait_one(r.side->cq).wr_id);
         }
@@ -252,7 +252,7 @@ static void test_keeps_order(void)
     for_each_kind(keeps_order);
 }
 
-/* A receiver that is not ready for the whole frame receives it in frames of the MTU. */
+/* A receiver that is not ready for the GSO frame receives it in frames of the MTU. */
 static void they_are_segmented_for_a_receiver_that_is_not_ready(const char *kind)
 {
     struct receiver r;
@@ -269,7 +269,7 @@ static void they_are_segmented_for_a_receiver_that_is_not_ready(const char *kind
     post_slots(&r, 15);
     CHECK(inject(&r.wire, &packet));
     check_segmented(&r, &packet);
-    /* The rule has no flag for whole frames. */
+    /* The rule has no flag for GSO frames. */
     close_flows(&r);
     open_flows(&r, 0);
     struct ibv_wq_attr reset = {.attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RESET};
@@ -300,7 +300,7 @@ static void they_are_segmented_for_a_receiver_that_is_not_ready(const char *kind
     CHECK_EQ(0, ibv_modify_wq(r.large, &ready));
     post_large(&r, 0, 2 * packet.length, r.mr->lkey);
     CHECK(inject(&r.wire, &packet));
-    check_whole(&r, &packet, 0);
+    check_gso_frame(&r, &packet, 0);
     receiver_close(&r);
 }
 
@@ -357,7 +357,7 @@ static void injected_faults_concern_one_receive(const char *kind)
     expect_failed(&r, LARGE_ID, IBV_WC_FATAL_ERR);
     check_segmented(&r, &packet);
     CHECK(inject(&r.wire, &packet));
-    check_whole(&r, &packet, 1);
+    check_gso_frame(&r, &packet, 1);
     CHECK_EQ(0, softverbs_fail_next_gso_frame(r.side->world->context->device->name, IBV_WC_LOC_QP_OP_ERR));
     CHECK_EQ(0, to_state(r.side->qp, IBV_QPS_RESET));
     to_ready(r.side->qp);
@@ -400,7 +400,7 @@ static void test_a_queue_in_use_cannot_be_destroyed(void)
     receiver_close(&r);
 }
 
-/* A device without a sender on the host has no whole frames. */
+/* A device without a sender on the host has no GSO frames. */
 static void test_a_device_in_memory_delivers_none(void)
 {
     struct world world;
@@ -412,12 +412,12 @@ static void test_a_device_in_memory_delivers_none(void)
 }
 
 /*
- * Sends a small frame after the others and polls until it has arrived. Returns how many frames were received whole.
- * Frames that are cut may use up all receives, so the small frame is sent repeatedly.
+ * Sends a small frame after the others and polls until it has arrived. Returns how many frames were received
+ * unsegmented. Frames that are cut may use up all receives, so the small frame is sent repeatedly.
  */
 static unsigned take_until_small(struct receiver *r)
 {
-    unsigned whole = 0;
+    unsigned gso_count = 0;
     struct timespec start = now();
     struct ibv_wc wc = {0};
     for (unsigned turn = 0; wc.byte_len != small.length; turn++) {
@@ -430,24 +430,24 @@ static unsigned take_until_small(struct receiver *r)
         if (wc.wr_id >= LARGE_ID) {
             CHECK(wc.byte_len <= LARGE_BYTES);
             post_large(r, (unsigned)(wc.wr_id - LARGE_ID), LARGE_BYTES, r->mr->lkey);
-            whole++;
+            gso_count++;
         } else {
             CHECK(wc.byte_len <= 1518);
             CHECK_EQ(0, post_recv_slot(r->side, (unsigned)wc.wr_id, SLOT_BYTES));
         }
     }
-    return whole;
+    return gso_count;
 }
 
 /*
- * Arbitrary headers and frames: only the memory of the receives is written (checked by the address sanitizer), whole
+ * Arbitrary headers and frames: only the memory of the receives is written (checked by the address sanitizer), GSO
  * frames have the length that they state, and later frames are received.
  */
 static void false_headers_cause_no_access_outside_of_the_receive(const char *kind)
 {
     enum { TRIES = 500, MARK = 33 };
     struct receiver r;
-    unsigned whole = 0;
+    unsigned gso_count = 0;
     receiver_open(&r, kind);
     post_slots(&r, 16);
     for (unsigned i = 0; i < LARGE_RECEIVES; i++)
@@ -464,9 +464,9 @@ static void false_headers_cause_no_access_outside_of_the_receive(const char *kin
         if (random_number() % 8 == 0)
             packet.offload.flags = 0;
         (void)inject(&r.wire, &packet);      /* the kernel may refuse it */
-        whole += take_until_small(&r);
+        gso_count += take_until_small(&r);
     }
-    CHECK(whole > TRIES / 50);
+    CHECK(gso_count > TRIES / 50);
     receiver_close(&r);
 }
 
@@ -475,18 +475,18 @@ static void test_false_headers_cause_no_access_outside_of_the_receive(void)
     for_each_kind(false_headers_cause_no_access_outside_of_the_receive);
 }
 
-const struct test whole_tests[] = {
-    {"whole frames: TCP beyond the MTU arrives unchanged as one receive",
+const struct test gso_receive_tests[] = {
+    {"GSO receives: TCP beyond the MTU arrives unchanged as one receive",
      test_tcp_beyond_the_mtu_arrives_unchanged_as_one_receive},
-    {"whole frames: a tag is put back", test_tagged},
-    {"whole frames: they keep their places among others", test_keeps_order},
-    {"whole frames: they are cut for a receiver that is not ready",
+    {"GSO receives: a tag is put back", test_tagged},
+    {"GSO receives: they keep their places among others", test_keeps_order},
+    {"GSO receives: they are cut for a receiver that is not ready",
      test_they_are_segmented_for_a_receiver_that_is_not_ready},
-    {"whole frames: a receive outside of its region fails", test_a_receive_outside_of_its_region_fails},
-    {"whole frames: injected faults concern one receive", test_injected_faults_concern_one_receive},
-    {"whole frames: a queue in use cannot be destroyed", test_a_queue_in_use_cannot_be_destroyed},
-    {"whole frames: a device in memory delivers none", test_a_device_in_memory_delivers_none},
-    {"whole frames: false headers cause no access outside of the receive",
+    {"GSO receives: a receive outside of its region fails", test_a_receive_outside_of_its_region_fails},
+    {"GSO receives: injected faults concern one receive", test_injected_faults_concern_one_receive},
+    {"GSO receives: a queue in use cannot be destroyed", test_a_queue_in_use_cannot_be_destroyed},
+    {"GSO receives: a device in memory delivers none", test_a_device_in_memory_delivers_none},
+    {"GSO receives: false headers cause no access outside of the receive",
      test_false_headers_cause_no_access_outside_of_the_receive},
     {NULL, NULL},
 };
