@@ -57,8 +57,9 @@ run_site() {
   require_jdk
   require_build_tools
   say "site: Javadoc"
-  run_maven_logged "$work-javadoc.log" -B -pl transport-rdma-raw -am -DskipTests -Dmaven.test.skip=true -Dmaven.source.skip=true \
-    package javadoc:javadoc
+  # The build skips the Javadoc unless it is asked for.
+  run_maven_logged "$work-javadoc.log" -B -pl transport-rdma-raw -am -DskipTests -Dmaven.test.skip=true \
+    -Dmaven.source.skip=true -Dmaven.javadoc.skip=false package javadoc:javadoc
   say "site: pages"
   rm -rf "$work/source"
   copy_pages "$work/source"

@@ -440,6 +440,15 @@ class LauncherScriptsTest {
                 "shellcheck -x rdma-raw scripts/*.sh ci/judges ci/lab/*.sh ci/lab/*/*.sh .ci/run").output);
     }
 
+    /** The build skips the Javadoc by default, but the site contains it. */
+    @Test
+    void siteAsksForTheJavadoc() throws Exception {
+        Result result = script("site.sh", "ROOT=" + directory + "; say() { :; }; require_node() { :; };"
+                + " require_jdk() { :; }; require_build_tools() { :; }; run_maven_logged() { echo \"$@\"; exit 0; };"
+                + " run_site --out " + directory.resolve("pages"));
+        assertTrue(result.output.contains("-Dmaven.javadoc.skip=false"), result.output);
+    }
+
     @Test
     void storedHelpIsShownForACommandAndForASubcommand() throws Exception {
         String answers = "ROOT=$PWD; . scripts/help.sh; . scripts/answers.sh; ";
