@@ -14,8 +14,8 @@
 
 enum { DRAIN_BURSTS = 4, MAX_SYNS_UNDER_FLOOD = 8 };
 /*
- * Number of descriptors after which a burst ends, even if it has few frames. Dropped frames do not count as frames of
- * the burst, but cost time.
+ * Number of descriptors after which a burst ends, even if it has few frames. A frame may have several descriptors, and
+ * frames of bad length do not count as frames of the burst.
  */
 enum { MAX_DESCRIPTORS = 4 * SV_BURST };
 
@@ -96,7 +96,7 @@ static void drop_unsolicited(struct batch *batch)
  * owns the chunks until return_chunks(), so it may write to them.
  *
  * Delivery does not verify the checksum of a frame whose `rest` is set (frame.h). So these frames get a `rest` without
- * pieces. Its head_bytes exceed every length, which means that all bytes of the frame are at `data`.
+ * pieces. Its head_bytes exceeds every length: all bytes of the frame are at `data`.
  */
 static void complete_checksums(struct batch *batch)
 {

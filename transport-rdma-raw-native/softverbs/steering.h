@@ -9,8 +9,8 @@
 
 /*
  * The kernel's half of flow steering: eBPF programs that know the device's rules. They pass the frames that rules match
- * to the library and all others to the kernel. Callers that change rules or the MAC address hold the device's
- * rules_mutex. The programs run concurrently.
+ * to the library and all others to the kernel. Only one thread at a time changes rules or the MAC address: in the
+ * library the device's rules_mutex ensures this. The programs run concurrently.
  *
  * Descriptors hold all kernel objects. When the process ends, even by a signal, the kernel closes them and thereby
  * detaches the programs.
@@ -154,7 +154,7 @@ struct sv_connections {
 void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
 
 /*
- * Returns true if a received frame is a TCP segment of no connection although its local endpoint has connections.
+ * Returns true if a received frame is a TCP segment of no connection although its local endpoint has or had some.
  * Returns false for SYNs.
  */
 bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
