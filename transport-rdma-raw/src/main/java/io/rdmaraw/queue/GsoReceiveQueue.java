@@ -13,7 +13,7 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  * leave segmentation to the device (GSO), and from GRO or LRO, which merge received packets. softverbs receives them
  * into a separate work queue, the <i>GSO queue</i>, with receive buffers of maximum packet length.
  *
- * <p>Any receiver must expect segmented packets too. softverbs segments a packet to the MTU in these cases:
+ * <p>Any receiver must expect segmented packets too. softverbs segments a packet in these cases:
  * <ul>
  * <li>No GSO buffer is posted, or the packet fills less than half of one.
  * <li>Several rules match, or the rule does not accept GSO frames
