@@ -15,7 +15,7 @@
 enum { DRAIN_BURSTS = 4, MAX_SYNS_UNDER_FLOOD = 8 };
 /*
  * Number of descriptors after which a burst ends, even if it has few frames. A frame may have several descriptors, and
- * frames of bad length do not count as frames of the burst.
+ * a frame that is too short or malformed does not count as a frame of the burst.
  */
 enum { MAX_DESCRIPTORS = 4 * SV_BURST };
 
