@@ -50,7 +50,7 @@ int sv_steering_attach(struct sv_steering *steering, enum sv_program program, in
                        enum sv_xdp_attach_mode mode);
 /* Sets the interface to which SV_PROGRAM_REDIRECT redirects. Called before the program is attached. */
 void sv_steering_set_redirect_ifindex(struct sv_steering *steering, int ifindex);
-/* Sets the AF_XDP sockets of a receive queue: one for SYNs, one for all other matched frames. Returns 0 or an errno. */
+/* Sets the AF_XDP sockets of a receive queue, the main one and the one for SYNs. Returns 0 or an errno. */
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket);
 /* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
