@@ -8,6 +8,7 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.IoHandle;
+import io.netty.channel.unix.GenericUnixChannelOption;
 import io.netty.channel.unix.SegmentedDatagramPacket;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -126,6 +127,7 @@ final class NativeImageMetadata {
     private static final Map<Class<?>, List<Method>> REFLECTED = Map.of(
             IoHandle.class, List.of(method(IoHandle.class, "registered")),
             MemorySegment.class, List.of(method(MemorySegment.class, "ofAddress", long.class)),
+            GenericUnixChannelOption.class, List.of(),
             SegmentedDatagramPacket.class, List.of());
 
     private static Method method(Class<?> type, String name, Class<?>... parameters) {

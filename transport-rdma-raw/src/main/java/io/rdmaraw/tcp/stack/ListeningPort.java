@@ -187,7 +187,8 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     /** Returns the form in which one of {@link #rules} is installed on the device. */
     private FlowSpec asInstalled(FlowSpec rule) {
         // With a lower priority than the exclusive rule, so that a frame is delivered once while both are installed.
-        return sharedWithOtherProcess ? rule.toBuilder().dontTrap().priority(FlowSpecs.CATCH_ALL_PRIORITY).build() : rule;
+        return sharedWithOtherProcess
+                ? rule.toBuilder().dontTrap().priority(FlowSpecs.CATCH_ALL_PRIORITY).build() : rule;
     }
 
     synchronized List<FlowSpec> installedRules() {

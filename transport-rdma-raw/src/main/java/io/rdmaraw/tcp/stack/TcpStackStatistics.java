@@ -58,7 +58,7 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "sent segments that peers received with a congestion mark (RFC 9768)")
             .traffic("time-wait.reuses", engine(c -> c.timeWaitReuses), "connections opened over one in TIME-WAIT")
             .traffic("time-wait.overflows", engine(c -> c.timeWaitOverflows),
-                    "connections that left TIME-WAIT early, beyond maxTimeWaitConnections or a quarter of the descriptors")
+                    "connections that left TIME-WAIT early: beyond maxTimeWaitConnections, or too many descriptors")
             .drop("bad-checksum", s -> s.parseCounters.badTransportChecksums() + s.badKernelSegments.sum(),
                     "segments with a wrong checksum")
             .drop("malformed", s -> s.parseCounters.malformed(),
