@@ -81,7 +81,7 @@ refusal_of() {
 is_known_refusal() {
   case "$1" in
     *+busy) grep -q "run without SOFTVERBS_XDP_BUSY_POLL" "$2" ;;
-    # The broker starts from Linux 6.5 on.
+    # Kernels before 6.5 may not confine sockets to an interface either.
     *+broker) grep -Eq "before Linux 6\.17 the kernel's verifier|needs Linux 6\.5" "$2" ;;
     native) grep -q "try without SOFTVERBS_XDP_MODE=native" "$2" ;;
     zerocopy) grep -Eq "SOFTVERBS_XDP_MODE=native copies|try without SOFTVERBS_XDP_MODE=zerocopy" "$2" ;;

@@ -23,8 +23,15 @@ bool grant_may_use_bpf(void)
     struct sv_steering *steering;
     if (sv_steering_open(&steering, mac, true) != 0)
         return false;
+    int result = sv_steering_load_classifier(steering, SV_XDP_ATTACH_GENERIC);
+    if (result == 0)
+        result = sv_steering_load_xdp(steering, SV_XDP_ATTACH_GENERIC);
     sv_steering_close(steering);
-    return true;
+    if (result >= 0)
+        close(result);
+    else if (!sv_explain_missing_perfmon(-result))
+        (void)sv_explain(-result, "the XDP program can't be loaded: %s", strerror(-result));
+    return result >= 0;
 }
 
 /* ---- opening ---- */

@@ -43,7 +43,7 @@ struct grant {
     unsigned fd_count;
 };
 
-/* Returns false with sv_explain() if this process may not create eBPF maps. */
+/* Returns false with sv_explain() if this process may not create eBPF maps or load the programs. */
 bool grant_may_use_bpf(void);
 
 /*
