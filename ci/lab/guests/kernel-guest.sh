@@ -318,11 +318,18 @@ answered_pings() {
   ping -c "$2" -W 10 "$1" | sed -n 's/.* \([0-9]*\) received.*/\1/p'
 }
 
-# send_datagrams INTERFACE TO-MAC TO FRAMES: as fast as it can.
+# send_datagrams INTERFACE TO-MAC TO FRAMES: from several addresses, since each receive queue has a ring, and with pauses,
+# since the host has queues of 1,000 frames between the machines.
 send_datagrams() {
-  SOFTVERBS_DEVICES="packet:$1" LD_LIBRARY_PATH=/opt/rdma-raw/native/lib /opt/rdma-raw/native/pktgen tx \
-    --device "packet:$1" --from-mac "$(cat "/sys/class/net/$1/address")" --to-mac "$2" --from 192.0.2.2 --to "$3" \
-    --port 7777 --count "$4"
+  local source
+  for _ in {1..6}; do
+    for source in 2 3 4 5 6 7 8 9; do
+      SOFTVERBS_DEVICES="packet:$1" LD_LIBRARY_PATH=/opt/rdma-raw/native/lib /opt/rdma-raw/native/pktgen tx \
+        --device "packet:$1" --from-mac "$(cat "/sys/class/net/$1/address")" --to-mac "$2" --from "192.0.2.$source" \
+        --to "$3" --port 7777 --count "$(($4 / 8))" >/dev/null || return
+      sleep 0.1
+    done
+  done
 }
 
 # ---- tests ----
