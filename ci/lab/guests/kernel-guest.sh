@@ -318,8 +318,8 @@ answered_pings() {
   ping -c "$2" -W 10 "$1" | sed -n 's/.* \([0-9]*\) received.*/\1/p'
 }
 
-# send_datagrams INTERFACE TO-MAC TO FRAMES: from several addresses, since each receive queue has a ring, and with pauses,
-# since the host has queues of 1,000 frames between the machines.
+# send_datagrams INTERFACE TO-MAC TO FRAMES: six times as many, from several addresses, since each receive queue has a
+# ring. With pauses, since the host's queues between the machines hold 1,000 frames.
 send_datagrams() {
   local source
   for _ in {1..6}; do

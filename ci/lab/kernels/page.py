@@ -25,8 +25,8 @@ wants a driver with zero copy whose queues can be taken one by one, as netdevsim
 * **broker**: a server without capabilities serves by a device that the broker opens in mode generic.
 * **hostile clients**: clients of the broker that are generated from seeds, for 30 s. Counted are pings and datagrams of
   the host that get no answer, frames of other programs that a client finds, and descriptors that stay open.
-* **rx != tx**: several queue pairs send by an interface whose numbers of receive and send queues differ. Counted are the
-  frames that the peer's kernel receives. They must be those that count as sent.
+* **rx != tx**: several queue pairs send by an interface whose numbers of receive and send queues differ. Counted are
+  the frames that the peer's kernel receives. They must be those that count as sent.
 """
 
 
