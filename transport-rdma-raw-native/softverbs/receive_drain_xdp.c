@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Step 2 of the receive path (receive.h) for AF_XDP sockets: takes frames out of the receive rings, passes them to the
- * receive queues of the program, and returns their chunks to the kernel. A queue of the interface has two sockets,
- * each with a receive ring (xdp_queue.h): the main one, and one for SYNs.
+ * Step 2 of the receive path (receive.h) for AF_XDP sockets: takes frames out of the receive rings, dispatches them
+ * (step 3), and returns their chunks to the kernel. A queue of the interface has two sockets, each with a receive ring
+ * (xdp_queue.h): the main one, and one for SYNs.
  */
 #include "xdp_queue.h"
 
@@ -113,7 +113,7 @@ static void complete_checksums(struct batch *batch)
     }
 }
 
-/* Passes the frames of the batch to the receive queues and empties it. May be called several times in a burst. */
+/* Filters the frames of the batch, dispatches them and empties it. May be called several times in a burst. */
 static void dispatch_batch(struct batch *batch)
 {
     if (SV_UNLIKELY(batch->drops_unsolicited))
@@ -312,7 +312,7 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
 
 /*
  * Takes one burst out of a socket's receive ring and returns the number of descriptors consumed. The caller holds the
- * socket's lock.
+ * lock of the main socket, and for the ring of SYNs also that of its socket.
  *
  * Takes frames whose first descriptor lies before position `limit`. A `limit` beyond the kernel's producer index is
  * reduced to that index, so that only descriptors written by the kernel are read.

@@ -54,7 +54,7 @@ void sv_steering_set_redirect_ifindex(struct sv_steering *steering, int ifindex)
 int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket);
 /* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
 void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues);
-/* Sets the length above which SYNs are dropped. Called before SV_PROGRAM_CLASSIFY is attached. */
+/* Sets the length above which SYNs are dropped. Called before sv_steering_set_queues(). */
 void sv_steering_set_max_syn_bytes(struct sv_steering *steering, uint32_t bytes);
 
 /*
@@ -98,7 +98,7 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
  * The process receives descriptors of SV_STEERING_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it
- * cannot change rules. Afterwards the broker closes its descriptors of all maps except the maps of rules.
+ * cannot change rules. The broker keeps its descriptors of all maps, so that a later device can reuse them.
  */
 enum { SV_STEERING_CLIENT_MAP_COUNT = 4 };
 
@@ -154,8 +154,8 @@ struct sv_connections {
 void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
 
 /*
- * Returns true if a received frame is a TCP segment of no connection although its local endpoint has or had some.
- * Returns false for SYNs.
+ * Returns true for a received TCP segment that belongs to no tracked connection, if its local endpoint has or had one.
+ * Returns false for a SYN that requests a connection.
  */
 bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 

@@ -146,8 +146,8 @@ final class StreamInbox {
     private void readOnce(StreamTransport transport, StreamReceiveQueue received) {
         RecvByteBufAllocator.Handle handle = channel.unsafe().recvBufAllocHandle();
         handle.reset(channel.config());
-        // Without a copy the handle allocates no buffers, because the device receives into buffers posted in advance.
-        // A size set by the user still limits each message.
+        // If the payload is not copied, the handle allocates no buffer: the payload already is in buffers. A size set
+        // by the user still limits each message.
         boolean adaptiveSize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
         boolean copiesPayload = channel.config().copiesReceivedData() && transport.receivesIntoSlots();
         TcpStackStatistics statistics = channel.tcpStack().statistics();
