@@ -95,8 +95,8 @@ static void drop_unsolicited(struct batch *batch)
  * Computes the checksums that senders on this host or GRO left incomplete, and writes them to the frames. The library
  * owns the chunks until return_chunks(), so it may write to them.
  *
- * Delivery does not verify the checksum of a frame whose `rest` is set (frame.h). So these frames get a `rest` without
- * pieces. Its head_bytes exceeds every length: all bytes of the frame are at `data`.
+ * Then sets `rest` of these frames, because delivery does not verify checksums of frames with a `rest` (frame.h). This
+ * `rest` describes no pieces: the frames stay contiguous.
  */
 static void complete_checksums(struct batch *batch)
 {
@@ -322,8 +322,8 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * bursts, so a burst that ends with one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors,
  * or at a frame that has to wait.
  *
- * limit_unsolicited() sets `filtered_until_position`. A burst of the main ring that begins before that position drops
- * all of its unsolicited segments, including those at later positions.
+ * During a flood, limit_unsolicited() sets `filtered_until_position`. Every burst of the main ring that begins before
+ * this position drops its unsolicited segments.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket,
                             struct sv_device *device, uint32_t limit, unsigned max_frames)
@@ -403,10 +403,10 @@ static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, u
 }
 
 /*
- * Protects connections if more frames wait than half of the main ring's entries. The cause may be a flood or a pause of
- * the process; in both cases frames will soon be lost. It is better to lose unsolicited segments than those of
- * connections. For the next second the XDP program admits only few unsolicited segments, and those in the ring are
- * dropped. Answering them would delay the segments of connections.
+ * Protects connections when the number of waiting frames exceeds half of the main ring's entries. The cause may be a
+ * flood or a pause of the process. In both cases frames will soon be lost. It is better to lose unsolicited segments
+ * than those of connections. For the next second the XDP program admits only few unsolicited segments, and those in the
+ * ring are dropped. Answering them would delay the segments of connections.
  */
 static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {

@@ -32,8 +32,8 @@ enum sv_program {
 };
 
 /*
- * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, includes those of
- * SV_PROGRAM_CLASSIFY. All maps together then have 13 MiB.
+ * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, also creates the maps that
+ * SV_PROGRAM_CLASSIFY needs, which are most of the memory: about 10 MiB.
  */
 int sv_steering_open(struct sv_steering **steering, const uint8_t mac[6], bool classifies);
 /* Sets the MAC address of the interface. */
@@ -112,10 +112,11 @@ int sv_steering_seal(const struct sv_steering *steering);
  */
 void sv_steering_unmap_shared(struct sv_steering *steering);
 /*
- * For the broker: load SV_PROGRAM_CLASSIFY, then SV_PROGRAM_XDP, to be attached in this mode. The verifier takes
- * milliseconds for each. Return a negative errno on failure; sv_steering_load_xdp() returns a descriptor.
+ * For the broker: loads SV_PROGRAM_CLASSIFY, which SV_PROGRAM_XDP calls. Returns 0 or a negative errno. The kernel's
+ * verifier needs milliseconds for each of the two programs.
  */
 int sv_steering_load_classifier(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
+/* For the broker, after that: loads SV_PROGRAM_XDP. Returns its descriptor or a negative errno. */
 int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
 /*
  * For the broker, when the program is not attached: makes the maps of a closed device those of a new one, without
@@ -134,8 +135,8 @@ int sv_steering_adopt(struct sv_steering **steering, const int map_fds[SV_STEERI
  * Tracks connections, so that the XDP program classify_xdp can separate their segments from unsolicited ones under
  * overload. Only sent segments add entries, as in a stateful firewall; received segments never do. A sent segment with
  * ACK, without SYN and RST, marks its connection as known. A sent RST removes that mark. A sent SYN or SYN-ACK marks
- * the connection as opening. A received segment that acknowledges the SYN is admitted as one of a known connection,
- * because only a genuine peer knows the number.
+ * the connection as opening. A received segment that acknowledges the sent SYN is admitted like one of a known
+ * connection, because only a peer that received the SYN knows its sequence number.
  *
  * The marks are in tables that the program reads; see struct sv_steer_marks. Sending threads write them concurrently
  * without a lock. At worst a mark is lost, and the next segment writes it again.
@@ -154,8 +155,8 @@ struct sv_connections {
 void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
 
 /*
- * Returns true for a received TCP segment that belongs to no tracked connection, if its local endpoint has or had one.
- * Returns false for a SYN that requests a connection.
+ * Returns true for a received TCP segment that belongs to no tracked connection. Returns false for a SYN without ACK,
+ * and for all segments to a local address and port from which no connection was tracked.
  */
 bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 
