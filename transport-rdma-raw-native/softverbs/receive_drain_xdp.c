@@ -39,7 +39,7 @@ static inline uint32_t rx_produced(const struct sv_xdp_ring *rx)
 
 /*
  * Wakes a zero-copy driver that found no free chunk and stopped. The driver does not notice new chunks by itself
- * (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may set the flag just after the library has returned the last chunk, so each
+ * (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may set the flag after the library has already returned all chunks, so each
  * poll checks the flag.
  */
 static inline void wake_driver(const struct sv_xdp_queue *queue)
@@ -95,8 +95,8 @@ static void drop_unsolicited(struct batch *batch)
  * Computes the checksums that senders on this host or GRO left incomplete, and writes them to the frames. The library
  * owns the chunks until return_chunks(), so it may write to them.
  *
- * Then sets `rest` of these frames, because delivery does not verify checksums of frames with a `rest` (frame.h). This
- * `rest` describes no pieces: the frames stay contiguous.
+ * Delivery does not verify the checksums of frames whose field `rest` is set (frame.h). So the function sets `rest` of
+ * these frames, although they are contiguous and the field describes no pieces.
  */
 static void complete_checksums(struct batch *batch)
 {
@@ -280,7 +280,7 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
     return parts;
 }
 
-/* Handles a frame of one chunk that is too short, or longer than the MTU permits and perhaps a GSO frame. */
+/* Handles a frame of one chunk that is too short or too long. It accepts GSO frames and drops all others. */
 static __attribute__((cold, noinline)) void process_bad_length_frame(struct batch *batch,
                                                                      const struct xdp_desc *descriptor)
 {
@@ -292,8 +292,8 @@ static __attribute__((cold, noinline)) void process_bad_length_frame(struct batc
 }
 
 /*
- * Adds to the batch, delivers or drops the frame at `position`. Returns the number of descriptors used; 0 if it has to
- * wait.
+ * Handles the frame at `position`: adds it to the batch, delivers it, or drops it. Returns the number of descriptors
+ * used; 0 if the frame has to wait.
  */
 static inline unsigned process_frame(struct batch *batch, uint32_t position, uint32_t end)
 {
@@ -312,7 +312,7 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
 
 /*
  * Takes one burst out of a socket's receive ring and returns the number of descriptors consumed. The caller holds the
- * lock of the main socket, and for the ring of SYNs also that of its socket.
+ * lock of the main socket. To drain the ring of SYNs, the caller also holds the lock of the socket for SYNs.
  *
  * Takes frames whose first descriptor lies before position `limit`. A `limit` beyond the kernel's producer index is
  * reduced to that index, so that only descriptors written by the kernel are read.
@@ -363,8 +363,8 @@ static inline uint32_t rx_consumed(const struct sv_xdp_ring *rx)
 }
 
 /*
- * Drains the ring of SYNs, after the main ring. Takes at most one burst per poll, so that segments of connections wait
- * for no more than that. If the ring is more than half full, SYNs arrive faster than they are handled. The XDP program
+ * Drains the ring of SYNs, after the main ring. Takes at most one burst per poll, so that segments of connections do
+ * not wait for many SYNs. If the ring is more than half full, SYNs arrive faster than they are handled. The XDP program
  * then admits fewer, and only MAX_SYNS_UNDER_FLOOD are handled per poll, so that connections keep most of the time.
  * Returns the number of descriptors consumed.
  */

@@ -75,8 +75,8 @@ uint64_t sv_steering_syns_too_long(const struct sv_steering *steering);
  */
 uint64_t sv_steering_unserved(const struct sv_steering *steering);
 /*
- * Leaves UDP frames beyond this length to the kernel. They hold several datagrams of a sender on this host, and only
- * the kernel knows their lengths. Initially there is no limit.
+ * Leaves UDP frames beyond this length to the kernel. Such a frame holds several datagrams of a sender on this host.
+ * Only the kernel knows the lengths of the datagrams. Initially there is no limit.
  */
 void sv_steering_set_max_datagram_bytes(struct sv_steering *steering, uint32_t bytes);
 uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
@@ -84,15 +84,15 @@ uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
 /*
- * Returns true if the programs know the rule's pair of priority and mask, called its shape. Adding the rule is then
- * fast. A shape may outlive its rules.
+ * Rules with the same priority and mask (the header bits that they compare) have the same shape. Returns true if the
+ * programs know the shape of this rule; adding the rule is then fast. A shape may outlive its rules.
  */
 bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec);
-/* Returns the number of pairs of priority and mask among the present rules. */
+/* Returns the number of shapes that have rules. */
 uint32_t sv_steering_live_shape_count(const struct sv_steering *steering);
 /* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many shapes or rules. */
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
-/* Removes a rule. Returns false if there was no such rule; for types other than IBV_FLOW_ATTR_NORMAL always true. */
+/* Removes a rule. Returns false if the rule is of type IBV_FLOW_ATTR_NORMAL and was not found, else true. */
 bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec);
 
 /*
@@ -104,11 +104,13 @@ enum { SV_STEERING_CLIENT_MAP_COUNT = 4 };
 
 /* For the broker: stores the descriptors of the maps to hand over. They still belong to `steering`. */
 void sv_steering_get_client_maps(const struct sv_steering *steering, int map_fds[SV_STEERING_CLIENT_MAP_COUNT]);
-/* For the broker, after attaching: prevents any process from replacing the programs. Returns 0 or an errno. */
+/*
+ * For the broker, after attaching: prevents any process from replacing SV_PROGRAM_CLASSIFY. Returns 0 or an errno.
+ */
 int sv_steering_seal(const struct sv_steering *steering);
 /*
- * For the broker, after handing over: unmaps the shared maps. From then on only rules and the address can change, until
- * sv_steering_reuse().
+ * For the broker, after handing over: unmaps the memory of the maps that the process received. Until
+ * sv_steering_reuse() the broker may only change rules and the MAC address.
  */
 void sv_steering_unmap_shared(struct sv_steering *steering);
 /*
@@ -116,11 +118,14 @@ void sv_steering_unmap_shared(struct sv_steering *steering);
  * verifier needs milliseconds for each of the two programs.
  */
 int sv_steering_load_classifier(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
-/* For the broker, after that: loads SV_PROGRAM_XDP. Returns its descriptor or a negative errno. */
+/*
+ * For the broker, after sv_steering_load_classifier(): loads SV_PROGRAM_XDP. Returns its descriptor or a negative
+ * errno.
+ */
 int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode);
 /*
- * For the broker, when the program is not attached: makes the maps of a closed device those of a new one, without
- * rules, sockets or connections. Returns 0 or an errno.
+ * For the broker: prepares the steering of a closed device for a new device. Removes all rules, sockets and
+ * connections. SV_PROGRAM_XDP must not be attached. Returns 0 or an errno.
  */
 int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6]);
 /*
@@ -155,8 +160,8 @@ struct sv_connections {
 void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
 
 /*
- * Returns true for a received TCP segment that belongs to no tracked connection. Returns false for a SYN without ACK,
- * and for all segments to a local address and port from which no connection was tracked.
+ * Returns true for a received TCP segment that belongs to no tracked connection. Two kinds of segments are excepted: a
+ * SYN without ACK, and a segment to a local address and port that never had a tracked connection.
  */
 bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 
