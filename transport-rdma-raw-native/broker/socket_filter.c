@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See session.h. */
+/* Attaches filters to TCP sockets of clients: see session.h. */
 #include "session.h"
 
 #include "broker.h"

@@ -33,7 +33,8 @@ bool cx_command_sizes(uint32_t number, uint32_t *in_bytes, uint32_t *out_bytes);
 /* requests.c */
 
 /*
- * Copies a request. That of an older program may be shorter; the rest is zero. The excess of a newer one must be zero.
+ * Copies a request of `bytes` bytes. A shorter request of an older program is filled with zeros. A longer one of a
+ * newer program is refused unless its excess is zero.
  */
 int cx_read_request(const struct cx_buffer *buffer, void *to, size_t bytes);
 /* Copies the part of a response that fits the program's buffer. */
@@ -82,8 +83,7 @@ void cx_ind_table_destroy(struct cx_object *object);
 void cx_flow_destroy(struct cx_object *object);
 void cx_counters_destroy(struct cx_object *object);
 
-/* Used by several commands. */
-/* Return the GUID of the device in network byte order, and the number of GIDs of its port. */
+/* Used by several commands: return the GUID of the device in network byte order, and the number of GIDs of its port. */
 uint64_t cx_guid(const struct cx_device *device);
 uint32_t cx_gid_count(void);
 int cx_async_open(struct cx_context *context, int *fd);

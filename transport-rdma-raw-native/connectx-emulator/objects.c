@@ -81,7 +81,7 @@ int cx_object_destroy(struct cx_context *context, enum cx_kind kind, uint32_t ha
     return 0;
 }
 
-/* The kernel shows whether memory can be read or written by accessing it here, without a signal if not. */
+/* Asks the kernel to populate the pages. It fails if they cannot be read or written, without a signal. */
 bool cx_is_mapped(uint64_t address, uint64_t length, bool writable)
 {
     const uint64_t mask = CX_PAGE_BYTES - 1;
@@ -92,7 +92,7 @@ bool cx_is_mapped(uint64_t address, uint64_t length, bool writable)
     return madvise((void *)(uintptr_t)first, end - first + 1, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
-/* The allocator of softverbs' flow table. */
+/* The allocator of softverbs' flow table. The alignment is that of two cache lines, which processors fetch in pairs. */
 void *sv_alloc_zeroed(size_t size)
 {
     size_t rounded = (size + 127) & ~(size_t)127;

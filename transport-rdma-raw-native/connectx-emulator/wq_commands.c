@@ -9,8 +9,8 @@
 enum { MAX_LOG_TABLE = 9, MIN_STRIDING_REQUEST_SHIFT = 5 };
 
 /*
- * A request of a shared receive queue starts with a segment that links it to the next one, which has no meaning here.
- * At least one data segment follows.
+ * Reads the sizes of a striding receive queue. Its requests have the format of a shared receive queue: a segment that
+ * links to the next request and has no meaning here, and at least one data segment (MIN_STRIDING_REQUEST_SHIFT).
  */
 static int init_strides(struct cx_rq *rq, const struct mlx5_ib_create_wq *driver)
 {

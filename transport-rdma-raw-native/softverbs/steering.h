@@ -66,7 +66,7 @@ void sv_steering_limit_syns(struct sv_steering *steering);
  * thread may call it.
  */
 void sv_steering_limit_unsolicited(struct sv_steering *steering);
-/* Return the numbers of dropped segments. */
+/* Return the numbers of SYNs and of unsolicited segments dropped beyond the limits, and of SYNs dropped as too long. */
 uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
 uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering);
 uint64_t sv_steering_syns_too_long(const struct sv_steering *steering);

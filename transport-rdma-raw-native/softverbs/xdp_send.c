@@ -28,8 +28,8 @@ static bool is_transient(int error)
 }
 
 /*
- * Wakes the driver if it requests it. The driver sends at any time. With busy polling it sends while it is polled and
- * does not request a wakeup.
+ * Wakes the driver if it requests it. With busy polling the driver sends only while it is polled, and it requests no
+ * wakeup, so the call is always made.
  */
 static int kick_driver(const struct sv_xdp_queue *queue)
 {
