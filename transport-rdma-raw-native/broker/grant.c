@@ -301,7 +301,6 @@ bool grant_is_waiting(const struct grant *grant)
 void grant_close_sent_fds(struct grant *grant)
 {
     close_fds(grant);
-    sv_steering_unmap_shared(grant->steering);
 }
 
 /* Keeps the programs of a device that was open. */

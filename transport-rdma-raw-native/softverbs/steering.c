@@ -244,13 +244,11 @@ static void unmap_memory(void *memory, size_t bytes)
         munmap(memory, bytes);
 }
 
-void sv_steering_unmap_shared(struct sv_steering *steering)
+static void unmap_shared(struct sv_steering *steering)
 {
     unmap_memory(steering->traffic, sizeof *steering->traffic);
     unmap_memory(steering->connections.known, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
     unmap_memory(steering->connections.opening, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);
-    steering->traffic = NULL;
-    steering->connections.known = steering->connections.opening = NULL;
 }
 
 static void close_map(int *map_fd)
@@ -265,7 +263,7 @@ void sv_steering_close(struct sv_steering *steering)
     if (steering == NULL)
         return;
     unmap_memory(steering->directory, sizeof *steering->directory);
-    sv_steering_unmap_shared(steering);
+    unmap_shared(steering);
     for (int i = 0; i < SV_MAP_COUNT; i++)
         close_map(&steering->map_fds[i]);
     free(steering);
@@ -313,9 +311,6 @@ int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
     sv_steering_set_mac(steering, mac);
     sv_map_clear(steering->map_fds[SV_MAP_RULES], &key);
     sv_map_clear(steering->map_fds[SV_MAP_DEEP_RULES], &key);
-    int error = mmap_shared(steering);
-    if (error != 0)
-        return sv_explain(error, "the maps of a closed device can't be mapped");
     memset(steering->traffic, 0, sizeof *steering->traffic);
     memset(steering->connections.known, 0, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
     memset(steering->connections.opening, 0, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);

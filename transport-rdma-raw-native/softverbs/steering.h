@@ -98,7 +98,9 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
 /*
  * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
  * The process receives descriptors of SV_STEERING_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it
- * cannot change rules. The broker keeps its descriptors of all maps, so that a later device can reuse them.
+ * cannot change rules. The broker keeps its descriptors and mappings of all maps, so a later device can reuse them.
+ * It must not map such a map again: mmap() waits for a mutex that every process with a descriptor can hold. While the
+ * device is open, the broker may only change rules and the MAC address.
  */
 enum { SV_STEERING_CLIENT_MAP_COUNT = 4 };
 
@@ -108,11 +110,6 @@ void sv_steering_get_client_maps(const struct sv_steering *steering, int map_fds
  * For the broker, after attaching: prevents any process from replacing SV_PROGRAM_CLASSIFY. Returns 0 or an errno.
  */
 int sv_steering_seal(const struct sv_steering *steering);
-/*
- * For the broker, after handing over: unmaps the memory of the maps that the process received. Until
- * sv_steering_reuse() the broker may only change rules and the MAC address.
- */
-void sv_steering_unmap_shared(struct sv_steering *steering);
 /*
  * For the broker: loads SV_PROGRAM_CLASSIFY, which SV_PROGRAM_XDP calls. Returns 0 or a negative errno. The kernel's
  * verifier needs milliseconds for each of the two programs.

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 enum { MAX_INSTRUCTIONS = 4096, VERIFIER_LOG_BYTES = 1 << 14 };
+/* A signal interrupts the verifier (EAGAIN). libbpf tries as often. */
+enum { MAX_LOAD_ATTEMPTS = 5 };
 /* BPF_LOG_STATS of the kernel's bpf_verifier.h: the reason and the cost, without each verified instruction. */
 enum { VERIFIER_LOG_STATS = 4 };
 
@@ -73,7 +75,11 @@ int sv_program_load(enum sv_program which, const int map_fds[SV_MAP_COUNT], uint
     attr.insn_cnt = (uint32_t)program->instruction_count;
     attr.license = sv_ptr_to_u64("Apache-2.0");
     strncpy(attr.prog_name, program->name, sizeof attr.prog_name - 1);
-    int fd = sv_bpf(BPF_PROG_LOAD, &attr);
+    int fd;
+    int attempts = MAX_LOAD_ATTEMPTS;
+    do
+        fd = sv_bpf(BPF_PROG_LOAD, &attr);
+    while (fd < 0 && errno == EAGAIN && --attempts > 0);
     if (fd >= 0)
         return fd;
     int error = errno;
