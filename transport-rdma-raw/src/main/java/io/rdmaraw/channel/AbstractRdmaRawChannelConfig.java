@@ -106,17 +106,22 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
 
     /** Sets an option on the kernel's socket behind the channel, now or when the socket is opened. */
     private void setKernelOption(NumberedOptions.Key key, byte[] value) {
+        byte[] previousOrNull;
         synchronized (this) {
             if (kernelOptions == null) {
                 kernelOptions = new NumberedOptions();
             }
+            previousOrNull = kernelOptions.getOrNull(key);
             kernelOptions.put(key, value);
         }
         try {
             rdmaRawChannel.kernelOptionChanged(key, value);
         } catch (IOException e) {
-            kernelOptions.remove(key);
+            kernelOptions.restore(key, previousOrNull);
             throw new ChannelException(e);
+        } catch (RuntimeException e) {
+            kernelOptions.restore(key, previousOrNull);
+            throw e;
         }
     }
 

@@ -281,15 +281,16 @@ public final class RdmaRawIoHandler implements IoHandler {
     @Override
     public IoRegistration register(IoHandle handle) throws Exception {
         if (!(handle instanceof RdmaRawIoHandle)) {
+            // NIO first: the other question loads Netty's epoll library.
+            if (nio.isCompatible(handle.getClass())) {
+                nioRegistrations.onRegistration(handle, statistics);
+                return nio.register(handle);
+            }
             if (epoll.isCompatible(handle.getClass())) {
                 return epoll.register(handle);
             }
-            if (!nio.isCompatible(handle.getClass())) {
-                throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
-                        + " not supported");
-            }
-            nioRegistrations.onRegistration(handle, statistics);
-            return nio.register(handle);
+            throw new IllegalArgumentException("IoHandle of type " + StringUtil.simpleClassName(handle)
+                    + " not supported");
         }
         Registration registration = new Registration(handle);
         registrations.add(registration);

@@ -55,7 +55,12 @@ public final class EpollLoop {
             handler = created;
         }
         WatchedRegistration registration = new WatchedRegistration(handle, handler.register(handle));
-        descriptors.addEdgeTriggered(fd, registration);
+        try {
+            descriptors.addEdgeTriggered(fd, registration);
+        } catch (Exception e) {
+            registration.delegate.cancel();
+            throw e;
+        }
         return registration;
     }
 

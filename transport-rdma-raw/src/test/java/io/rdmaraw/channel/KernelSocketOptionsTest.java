@@ -116,6 +116,7 @@ class KernelSocketOptionsTest {
             channel.eventLoop().submit(() -> channel.config().setOption(SO_PRIORITY, 3)).sync();
             assertEquals(3, channel.config().getOption(SO_PRIORITY));
             assertThrows(IllegalStateException.class, () -> channel.config().setOption(SO_PRIORITY, 4));
+            assertEquals(3, channel.config().getOption(SO_PRIORITY));
         } finally {
             kernelHost.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         }

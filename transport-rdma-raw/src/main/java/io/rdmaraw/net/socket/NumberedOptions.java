@@ -41,9 +41,13 @@ public final class NumberedOptions {
         values.put(key, value.clone());
     }
 
-    /** Removes a stored option. */
-    public synchronized void remove(Key key) {
-        values.remove(key);
+    /** Stores an earlier result of {@link #getOrNull} again. */
+    public synchronized void restore(Key key, byte[] valueOrNull) {
+        if (valueOrNull == null) {
+            values.remove(key);
+        } else {
+            values.put(key, valueOrNull);
+        }
     }
 
     /** Returns the stored value of an option; null if it was not set. */

@@ -95,8 +95,9 @@ final class TimeWaitPorts {
     /** Releases all ports because the stack has ended. */
     void close() {
         closed = true;
-        portsOfProcess.addAndGet(-ports.size());
-        List.copyOf(ports.keySet()).forEach(TcpPort::closeIfUnused);
+        List<TcpPort> released = List.copyOf(ports.keySet());
         ports.clear();
+        portsOfProcess.addAndGet(-released.size());
+        released.forEach(TcpPort::closeIfUnused);
     }
 }
