@@ -190,7 +190,7 @@ static struct programs_of programs_of(const struct grant *grant)
                                 .fragments = is_native(grant) && grant->sockets.jumbo};
 }
 
-/* Takes over the programs of a closed device. A client may have made its maps useless: then there are new ones. */
+/* Takes over the programs of a closed device. Creates new maps if there are none or their preparation fails. */
 static int open_steering(struct grant *grant)
 {
     const struct programs_of of = programs_of(grant);

@@ -78,7 +78,7 @@ final class OptionTable<C> {
                 (config, value) -> flag.setter().accept(config, value != 0)));
     }
 
-    /** Adds Linux's level and number of an option in the table whose value may exceed the range of {@code int}. */
+    /** Adds Linux's level and number of an option in the table with values beyond the range of {@code int}. */
     OptionTable<C> numberedLong(int level, int number, ChannelOption<Long> option) {
         Setting<C, Long> wide = setting(option);
         return putNumber(level, number, new Setting<>(config -> wide.getter().apply(config).intValue(),

@@ -175,9 +175,9 @@ public final class RdmaRawChannelOption {
     /**
      * Restricts sending to full segments, also with {@code TCP_NODELAY}. A partial segment is sent when the option is
      * set to false, when {@code TCP_NODELAY} is set to true (again), when the output is shut down, or 200 ms after all
-     * data in flight was acknowledged. If the peer's window stays smaller than a segment, the persist timer sends what
-     * fits. Default false. Same option as {@code EpollChannelOption.TCP_CORK}. No effect on connections that the kernel
-     * carries.
+     * data in flight was acknowledged. If the peer's window stays smaller than a segment, the persist timer sends as
+     * much as fits. Default false. Same option as {@code EpollChannelOption.TCP_CORK}. No effect on connections that
+     * the kernel carries.
      */
     public static final ChannelOption<Boolean> TCP_CORK =
             ChannelOption.valueOf("io.netty.channel.epoll.EpollChannelOption#TCP_CORK");

@@ -33,7 +33,7 @@ public final class UnixOptions {
         return AVAILABLE ? Known.keyOrNull(option) : null;
     }
 
-    /** Returns level and number of an option whose value is an {@code int}; null for any other option. */
+    /** Returns level and number of an option with an {@code int} value; null for any other option. */
     public static NumberedOptions.Key integerKeyOrNull(ChannelOption<?> option) {
         return AVAILABLE && Known.isInteger(option) ? Known.keyOrNull(option) : null;
     }

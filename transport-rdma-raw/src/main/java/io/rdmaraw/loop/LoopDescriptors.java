@@ -47,7 +47,7 @@ public final class LoopDescriptors implements AutoCloseable {
         addAndReturnIndex(fd, handler);
     }
 
-    /** Adds a descriptor whose handler is called once for each event: readable, writable, error or end of stream. */
+    /** Adds a descriptor. Its handler is called once for each event: readable, writable, error or end of stream. */
     void addEdgeTriggered(int fd, Handler handler) {
         int index = addAndReturnIndex(fd, handler);
         epoll.change(fd, Epoll.EPOLLIN | Epoll.EPOLLOUT | Epoll.EPOLLRDHUP | Epoll.EPOLLET, index);
