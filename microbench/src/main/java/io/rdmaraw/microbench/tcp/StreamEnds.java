@@ -13,7 +13,7 @@ import java.util.function.Supplier;
  */
 final class StreamEnds implements AutoCloseable {
     /** The JIT compilers are regarded as finished if they use less than this share of a core. */
-    private static final double COMPILED_SHARE = 0.05;
+    static final double COMPILED_SHARE = 0.05;
 
     /**
      * @param server process of the server
@@ -56,23 +56,22 @@ final class StreamEnds implements AutoCloseable {
      * end with more code to compile would answer fewer requests.
      *
      * @param maxSeconds maximum duration
+     * @return the compilers' share of a core in the last second
      * @throws ToolException if the ends fail
      */
-    void warmUp(int connections, double maxSeconds) throws InterruptedException {
+    double warmUp(int connections, int maxSeconds) throws InterruptedException {
         if (pair == null) {
             pair = starter.get();
         }
         pair.client().ask("ask " + connections);
-        double compiled = compilerSeconds();
-        for (int second = 0; second < maxSeconds; second++) {
+        double share = 1;
+        for (int second = 0; second < maxSeconds && share >= COMPILED_SHARE; second++) {
+            double before = compilerSeconds();
             TimeUnit.SECONDS.sleep(1);
-            double now = compilerSeconds();
-            if (now - compiled < COMPILED_SHARE) {
-                break;
-            }
-            compiled = now;
+            share = compilerSeconds() - before;
         }
         pair.client().ask("stop");
+        return share;
     }
 
     private double compilerSeconds() {

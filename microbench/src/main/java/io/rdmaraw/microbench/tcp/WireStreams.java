@@ -11,6 +11,7 @@ import java.io.PrintWriter;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 
@@ -24,9 +25,10 @@ final class WireStreams {
      * transports share a core, so an idle client must stop spinning after a few of these periods.
      */
     private static final long POLLED_SPIN_NANOS = 5_000_000;
-    /** Maximum duration of the warm-up of a new process, as a multiple of the settle time. */
-    private static final int WARM_UP_SETTLES = 20;
+    /** Maximum duration of the warm-up of a new process, which ends as soon as the JIT compilers are idle. */
+    private static final int MAX_WARM_UP_SECONDS = 30;
     private static final int WARM_UP_CONNECTIONS = 64;
+    private static final double PERCENT = 100;
     private static final int FLOODED_CONNECTIONS = 64;
     /**
      * Request rate during a flood. It is far below the capacity of every transport, so that a server that keeps up
@@ -111,7 +113,7 @@ final class WireStreams {
         List<StreamCase> wanted = options.wanted(prefix, cases());
         if (run == 1 && !wanted.isEmpty()) {
             try {
-                ends.warmUp(WARM_UP_CONNECTIONS, WARM_UP_SETTLES * options.settleSeconds());
+                warmUp(transport, ends, figures);
             } catch (ToolException e) {
                 // The cases will fail as well and report the failure.
                 ends.close();
@@ -119,6 +121,15 @@ final class WireStreams {
         }
         for (StreamCase streamCase : wanted) {
             figures.measure(streamCase, transport, run, ends, options.settleSeconds());
+        }
+    }
+
+    private static void warmUp(TunedTransport transport, StreamEnds ends, StreamFigures figures)
+            throws InterruptedException {
+        double share = ends.warmUp(WARM_UP_CONNECTIONS, MAX_WARM_UP_SECONDS);
+        if (share >= StreamEnds.COMPILED_SHARE) {
+            figures.say(String.format(Locale.ROOT, "%s: the JIT compilers still use %.0f %% of a core after %d s, which"
+                    + " is part of its figures", transport, PERCENT * share, MAX_WARM_UP_SECONDS));
         }
     }
 
