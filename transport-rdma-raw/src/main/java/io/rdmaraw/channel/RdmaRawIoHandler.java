@@ -176,7 +176,7 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (nio.hasHandles() && (nio.hasCancelledHandles() || served == 0 && !context.canBlock()
                 || --nioCountdown <= 0)) {
             nioCountdown = NIO_INTERVAL_TURNS;
-            served += nio.runNow(context);
+            served += nio.runNow();
         }
         if (!descriptors.isEmpty() && --descriptorCountdown <= 0) {
             descriptorCountdown = DESCRIPTOR_INTERVAL_TURNS;

@@ -2,7 +2,6 @@ package io.rdmaraw.loop;
 
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
-import io.netty.channel.IoHandlerContext;
 import io.netty.channel.IoOps;
 import io.netty.channel.IoRegistration;
 import io.netty.channel.epoll.Epoll;
@@ -10,6 +9,7 @@ import io.netty.channel.epoll.EpollIoHandle;
 import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NativeSocket;
@@ -68,7 +68,11 @@ public final class EpollLoop {
         long value = Libc.allocateZeroed(2L * Integer.BYTES);
         try {
             NativeMemory.putInt(value + Integer.BYTES, Integer.BYTES);
-            NativeSocket.getOption(fd, NativeSocket.SOL_SOCKET, SO_DOMAIN, value, value + Integer.BYTES);
+            int result = NativeSocket.getOption(fd, NativeSocket.SOL_SOCKET, SO_DOMAIN, value, value + Integer.BYTES);
+            if (result != 0) {
+                throw new IllegalStateException("cannot read the address family of " + handle + ": "
+                        + Errno.describe(-result));
+            }
             if (NativeMemory.getInt(value) != NativeSocket.AF_UNIX) {
                 throw new IllegalArgumentException(StringUtil.simpleClassName(handle) + ": of Netty's epoll channels,"
                         + " loops of this transport serve Unix domain sockets only. For TCP and UDP, use the channel"
@@ -108,13 +112,12 @@ public final class EpollLoop {
     }
 
     /** The registration of a socket with Netty's handler and with {@link LoopDescriptors}. */
-    private final class WatchedRegistration implements IoRegistration, LoopDescriptors.Handler {
+    private final class WatchedRegistration extends DelegatedRegistration implements LoopDescriptors.Handler {
         private final IoHandle handle;
-        private final IoRegistration delegate;
 
         WatchedRegistration(IoHandle handle, IoRegistration delegate) {
+            super(executor, delegate);
             this.handle = handle;
-            this.delegate = delegate;
         }
 
         @Override
@@ -123,36 +126,14 @@ public final class EpollLoop {
         }
 
         @Override
-        public <T> T attachment() {
-            return delegate.attachment();
-        }
-
-        @Override
         public long submit(IoOps ops) {
-            long submitted = delegate.submit(ops);
+            long submitted = super.submit(ops);
             scheduleRun();
             return submitted;
         }
 
         @Override
-        public boolean isValid() {
-            return delegate.isValid();
-        }
-
-        @Override
-        public boolean cancel() {
-            if (!delegate.cancel()) {
-                return false;
-            }
-            if (executor.isExecutorThread(Thread.currentThread())) {
-                removed();
-            } else {
-                executor.execute(this::removed);
-            }
-            return true;
-        }
-
-        private void removed() {
+        void removed() {
             // Another file may have the number of a closed descriptor. The kernel no longer watches a closed one.
             int fd = Netty.isOpen(handle) ? Netty.descriptor(handle) : LoopDescriptors.NO_FD;
             descriptors.remove(fd, this);
@@ -185,26 +166,6 @@ public final class EpollLoop {
 
         static IoHandler newHandler(ThreadAwareExecutor executor) {
             return EpollIoHandler.newFactory().newHandler(executor);
-        }
-    }
-
-    /** Prevents Netty's handler from blocking. */
-    private static final class NonBlockingContext implements IoHandlerContext {
-        static final NonBlockingContext INSTANCE = new NonBlockingContext();
-
-        @Override
-        public boolean canBlock() {
-            return false;
-        }
-
-        @Override
-        public long delayNanos(long currentTimeNanos) {
-            return 0;
-        }
-
-        @Override
-        public long deadlineNanos() {
-            return -1;
         }
     }
 }

@@ -3,7 +3,6 @@ package io.rdmaraw.loop;
 import io.netty.channel.IoHandle;
 import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerContext;
-import io.netty.channel.IoOps;
 import io.netty.channel.IoRegistration;
 import io.netty.channel.nio.NioIoHandle;
 import io.netty.channel.nio.NioIoHandler;
@@ -16,7 +15,6 @@ import io.netty.util.concurrent.Ticker;
  */
 public final class NioLoop {
     private final ThreadAwareExecutor executor;
-    private final NonBlockingContext nonBlocking = new NonBlockingContext();
     private final DeadlineContext untilDeadline = new DeadlineContext();
     private volatile IoHandler handler;
     private int handleCount;
@@ -61,9 +59,9 @@ public final class NioLoop {
     }
 
     /** Handles ready channels without blocking. */
-    public int runNow(IoHandlerContext context) {
+    public int runNow() {
         cancelled = false;
-        return handler.run(nonBlocking.wrap(context));
+        return handler.run(NonBlockingContext.INSTANCE);
     }
 
     /**
@@ -92,69 +90,15 @@ public final class NioLoop {
         }
     }
 
-    private final class CountedRegistration implements IoRegistration {
-        private final IoRegistration delegate;
-
+    private final class CountedRegistration extends DelegatedRegistration {
         CountedRegistration(IoRegistration delegate) {
-            this.delegate = delegate;
+            super(executor, delegate);
         }
 
         @Override
-        public <T> T attachment() {
-            return delegate.attachment();
-        }
-
-        @Override
-        public long submit(IoOps ops) {
-            return delegate.submit(ops);
-        }
-
-        @Override
-        public boolean isValid() {
-            return delegate.isValid();
-        }
-
-        @Override
-        public boolean cancel() {
-            if (!delegate.cancel()) {
-                return false;
-            }
-            if (executor.isExecutorThread(Thread.currentThread())) {
-                countCancelled();
-            } else {
-                executor.execute(this::countCancelled);
-            }
-            return true;
-        }
-
-        private void countCancelled() {
+        void removed() {
             handleCount--;
             cancelled = true;
-        }
-    }
-
-    /** Prevents the NIO handler from blocking. */
-    private static final class NonBlockingContext implements IoHandlerContext {
-        private IoHandlerContext delegate;
-
-        NonBlockingContext wrap(IoHandlerContext context) {
-            delegate = context;
-            return this;
-        }
-
-        @Override
-        public boolean canBlock() {
-            return false;
-        }
-
-        @Override
-        public long delayNanos(long currentTimeNanos) {
-            return 0;
-        }
-
-        @Override
-        public long deadlineNanos() {
-            return delegate.deadlineNanos();
         }
     }
 
