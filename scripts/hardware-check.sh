@@ -327,6 +327,8 @@ hardware_begin_report() {
   if ! mkdir -p "$hardware_out" 2>/dev/null || ! [ -w "$hardware_out" ]; then
     give_up "hardware-check: the report cannot be written to $hardware_out: name a directory of yours by --out DIR"
   fi
+  # The archive is named after the directory, so a name such as "report//" or "." has to be resolved.
+  hardware_out="$(CDPATH='' cd -- "$hardware_out" && pwd)"
   exec 8<"$hardware_out"
   ! command -v flock >/dev/null || flock -n 8 || give_up "hardware-check: another run writes to $hardware_out: wait for its end, or name another by --out DIR"
   rm -f "$hardware_out"/[0-9][0-9]-*.txt{,.part}
@@ -346,7 +348,7 @@ run_hardware_check() {
         case "$1" in
           -d | --device) device="$2" ;;
           --peer) peer="$2" ;;
-          --out) hardware_out="${2%/}" ;;
+          --out) hardware_out="$2" ;;
           --setup) setup="$2" ;;
         esac
         shift 2

@@ -280,9 +280,26 @@ class LauncherScriptsTest {
         assertFalse(card.output.contains("emulated"), card.output);
     }
 
+    /** The directory may be named with slashes at the end, or by a dot. */
+    @Test
+    void archiveOfAHardwareCheckLiesBesideItsDirectory() throws Exception {
+        for (String name : List.of("slash/", "slashes//", "dot/.")) {
+            Result result = hardwareRun(directory + "/" + name,
+                    "hardware_step first right true; hardware_conclude done");
+            assertEquals(0, result.exitCode, result.output);
+            Path archive = directory.resolve(name.replaceFirst("/.*", "") + ".tar.gz");
+            assertTrue(Files.exists(archive), result.output);
+            assertTrue(result.output.contains("all of it is in " + archive + "; please"), result.output);
+        }
+    }
+
     private Result hardwareRun(String steps) throws Exception {
+        return hardwareRun(directory + "/report", steps);
+    }
+
+    private Result hardwareRun(String out, String steps) throws Exception {
         return script("hardware-check.sh", "set -euo pipefail; ROOT=$PWD; . scripts/messages.sh; JAVA_HOME=/nowhere;"
-                + " hardware_out=" + directory + "/report; hardware_steps=0; hardware_failed=0;"
+                + " hardware_out=" + out + "; hardware_steps=0; hardware_failed=0;"
                 + " hardware_failures=(); hardware_running=; hardware_total=9;"
                 + " hardware_begin_report mlx5_0; trap 'hardware_interrupted 130' INT; " + steps);
     }
