@@ -16,8 +16,8 @@ const inOrder = (folder, ...names) => [...new Set([...names.map(name => `${folde
 
 const groups = {
   Start: ['docs/README'],
-  Guide: [...inOrder('docs/guide', 'quickstart', 'what-changes', 'frameworks', 'deploying', 'broker', 'containers', 'cloud', 'cards',
-    'capacity', 'monitoring', 'troubleshooting'), 'examples/README'],
+  Guide: [...inOrder('docs/guide', 'quickstart', 'agent', 'what-changes', 'frameworks', 'deploying', 'broker', 'containers', 'cloud',
+    'cards', 'capacity', 'monitoring', 'troubleshooting'), 'examples/README'],
   Reference: inOrder('docs/reference', 'supported', 'differences', 'settings', 'tcp-settings', 'interfaces', 'observability',
     'tools', 'errors', 'security', 'raw-frames'),
   Design: inOrder('docs/design', 'architecture', 'receiving-and-sending', 'addresses-and-rules', 'tcp', 'waiting'),

@@ -13,7 +13,7 @@ import sys
 HEAD = """# The tests of frameworks
 
 Made by `./rdma-raw test --frameworks --out docs/lab/frameworks.md`, do not edit. The tests that a framework publishes
-of itself ran in a JVM with [the agent](../guide/frameworks.md#the-agent) on `soft:loop`, and again without it, on the
+of itself ran in a JVM with [the agent](../guide/agent.md) on `soft:loop`, and again without it, on the
 kernel's sockets. A run replaces the rows that it measures. Leaked buffers are those that Netty reports at level
 paranoid; in parentheses those on the kernel's sockets. Tests that are skipped on both are not counted.
 """

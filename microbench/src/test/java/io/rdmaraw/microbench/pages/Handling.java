@@ -52,7 +52,7 @@ record Handling(String page, Pattern command, Way way, String word, String serve
             leftOut("docs/guide/deploying.md", "(useradd|install) .*", "installs on the host"),
             leftOut("docs/guide/deploying.md", "(java|C=|setpriv) ?.*",
                     "the installed jars; ToolsJarTest runs the tools, DeployingUnitTest has the rights"),
-            leftOut("docs/guide/frameworks.md", "java .*", "the tests of the agent run programs with it"),
+            leftOut("docs/guide/agent.md", "java .*", "the tests of the agent run programs with it"),
             leftOut("docs/guide/deploying.md", "systemctl .*", "systemd; RollingRestartOverVethTest does what it does"),
             leftOut("docs/lab/shutdowns.md", ".*", "a quarter of an hour; the ordinary suite runs a part of it"),
             leftOut("docs/lab/reproduce.md", ".*", "a quarter of an hour of measurements"),
