@@ -16,7 +16,7 @@ const inOrder = (folder, ...names) => [...new Set([...names.map(name => `${folde
 
 const groups = {
   Start: ['docs/README'],
-  Guide: [...inOrder('docs/guide', 'quickstart', 'agent', 'what-changes', 'frameworks', 'deploying', 'broker', 'containers', 'cloud',
+  Guide: [...inOrder('docs/guide', 'quickstart', 'agent', 'what-changes', 'frameworks', 'deploying', 'upgrades', 'broker', 'containers', 'cloud',
     'cards', 'capacity', 'monitoring', 'troubleshooting'), 'examples/README'],
   Reference: inOrder('docs/reference', 'supported', 'differences', 'settings', 'tcp-settings', 'interfaces', 'observability',
     'tools', 'errors', 'security', 'raw-frames'),

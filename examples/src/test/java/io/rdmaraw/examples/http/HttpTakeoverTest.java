@@ -27,7 +27,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** The upgrade commands in docs/guide/deploying.md: the second process takes over, and the first one exits. */
+/** The upgrade commands in docs/guide/upgrades.md: the second process takes over, and the first one exits. */
 @Timeout(180)
 @WithTestNetwork
 class HttpTakeoverTest {
