@@ -18,7 +18,7 @@ const groups = {
   Start: ['docs/README'],
   Guide: [...inOrder('docs/guide', 'quickstart', 'agent', 'what-changes', 'frameworks', 'deploying', 'upgrades', 'broker', 'containers', 'cloud',
     'cards', 'capacity', 'monitoring', 'troubleshooting'), 'examples/README'],
-  Reference: inOrder('docs/reference', 'supported', 'differences', 'settings', 'tcp-settings', 'interfaces', 'observability',
+  Reference: inOrder('docs/reference', 'supported', 'differences', 'settings', 'tcp-settings', 'options', 'interfaces', 'observability',
     'tools', 'errors', 'security', 'raw-frames'),
   Design: inOrder('docs/design', 'architecture', 'receiving-and-sending', 'addresses-and-rules', 'tcp', 'waiting'),
   Lab: inOrder('docs/lab', 'figures', 'notebook'),
