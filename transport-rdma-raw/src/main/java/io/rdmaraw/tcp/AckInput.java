@@ -134,7 +134,7 @@ final class AckInput {
         int window = Handshake.offeredWindow(c, s);
         boolean changed = window != c.sndWnd;
         if (c.sndWnd == 0 && changed) {
-            c.stalledSinceNanos = c.engine.now();
+            c.lastProgressNanos = c.engine.now();
         }
         c.sndWnd = window;
         c.sndWl1 = s.seq;
@@ -161,7 +161,7 @@ final class AckInput {
         RecoveryState r = f.recovery;
         sample.ackedBytes = ack - c.sndUna;
         c.bytesAcked += sample.ackedBytes;
-        c.stalledSinceNanos = now;
+        c.lastProgressNanos = now;
         c.sndUna = ack;
         c.unansweredTimeouts = 0;
         while (!sb.isEmpty() && Sequence.beforeOrAt(sb.endSeq(sb.head()), ack)) {
@@ -198,7 +198,7 @@ final class AckInput {
             long rtt = now - sent;
             sample.rttNanos = sample.rttNanos == AckSample.NO_RTT ? rtt : sample.rttNanos;
             sample.latestRttNanos = rtt;
-            if (Sequence.beforeOrAt(end, r.endSeq)) {
+            if (Sequence.beforeOrAt(end, r.recoveryPoint)) {
                 sample.originalDelivered = true;
             }
             if (length > c.sndMss + FIN_LENGTH) {

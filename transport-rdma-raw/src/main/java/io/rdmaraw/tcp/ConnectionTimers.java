@@ -26,8 +26,8 @@ final class ConnectionTimers {
     /** Returns the deadline set by the user timeout for unacknowledged or unsent data (RFC 9293 section 3.8.3). */
     private static long userTimeoutDeadline(TcpConnection c) {
         boolean waits = c.isSending() || c.state == TcpState.SYN_SENT || c.state == TcpState.SYN_RECEIVED;
-        return waits && c.userTimeoutMillis > 0 && c.stalledSinceNanos != Tcb.FROM_NOW
-                ? c.stalledSinceNanos + millis(c.userTimeoutMillis) : Tcb.NEVER;
+        return waits && c.userTimeoutMillis > 0 && c.lastProgressNanos != Tcb.FROM_NOW
+                ? c.lastProgressNanos + millis(c.userTimeoutMillis) : Tcb.NEVER;
     }
 
     private static long millis(int millis) {
@@ -71,8 +71,8 @@ final class ConnectionTimers {
      * from now get their time, and the connection is filed in the wheel under its earliest deadline.
      */
     static void schedule(TcpConnection c, long now) {
-        if (c.stalledSinceNanos == Tcb.FROM_NOW) {
-            c.stalledSinceNanos = now;
+        if (c.lastProgressNanos == Tcb.FROM_NOW) {
+            c.lastProgressNanos = now;
         }
         if (c.idleDeadlineNanos == Tcb.FROM_NOW) {
             c.idleDeadlineNanos = now + finWait2Nanos(c);
@@ -126,7 +126,7 @@ final class ConnectionTimers {
         long probeAt = TailLossProbe.deadline(c, f, now);
         if (probeAt != Tcb.NEVER) {
             // RFC 8985 section 7.2: the probe is sent first, even if the RTO expires at the same time.
-            c.setRetransmitTimer(RetransmitTimer.TAIL_LOSS_PROBE, Math.min(probeAt, rtoAt));
+            c.setRetransmitTimer(RetransmitTimer.TLP, Math.min(probeAt, rtoAt));
         } else {
             c.setRetransmitTimer(RetransmitTimer.RTO, rtoAt);
         }
@@ -135,7 +135,7 @@ final class ConnectionTimers {
     /** Starts the retransmission timer after new data was sent, if necessary. */
     static void onSent(TcpConnection c, Flight f, long now) {
         if (c.retransmitTimer == RetransmitTimer.NONE || c.retransmitTimer == RetransmitTimer.PERSIST
-                || c.retransmitTimer == RetransmitTimer.TAIL_LOSS_PROBE) {
+                || c.retransmitTimer == RetransmitTimer.TLP) {
             // RFC 8985 section 7.2: the probe timeout counts from the last new data.
             restartRetransmitTimer(c, f, now);
         }
@@ -183,7 +183,7 @@ final class ConnectionTimers {
             switch (timer) {
                 case SYN -> Handshake.onTimeout(c, now);
                 case RTO -> Recovery.onTimeout(c, now);
-                case TAIL_LOSS_PROBE -> TailLossProbe.onTimeout(c, now);
+                case TLP -> TailLossProbe.onTimeout(c, now);
                 case REORDERING -> Recovery.onReorderingTimeout(c, now);
                 case PERSIST -> onPersist(c, now);
                 case NONE -> {

@@ -97,10 +97,9 @@ final class EngineInvariants {
     private void checkListeners() {
         for (TcpListener listener : engine.listeners()) {
             int counted = countedHalfOpen.getOrDefault(listener, 0);
-            if (listener.halfOpenCount != counted) {
-                violations.add("port " + listener.localPort + " counts " + listener.halfOpenCount
-                        + " half-open connections of "
-                        + counted);
+            if (listener.engineHalfOpenCount != counted) {
+                violations.add("port " + listener.localPort + " counts " + listener.engineHalfOpenCount
+                        + " half-open connections of " + counted);
             }
             if (listener.movedHalfOpenCount.get() < 0) {
                 violations.add("port " + listener.localPort + " counts " + listener.movedHalfOpenCount

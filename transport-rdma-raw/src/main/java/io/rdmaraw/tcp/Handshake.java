@@ -35,7 +35,7 @@ final class Handshake {
         c.ecnEndSeq = iss;
         c.rackForwardAck = iss;
         c.userTimeoutMillis = (int) (config.userTimeoutNanos / 1_000_000);
-        c.stalledSinceNanos = c.engine.now();
+        c.lastProgressNanos = c.engine.now();
         c.linkMtu = (char) mtu;
         c.mtu = (char) mtu;
         c.receiveBufferBytes = config.initialReceiveBufferBytes;
@@ -282,7 +282,7 @@ final class Handshake {
         c.state = SYN_RECEIVED;
         c.lastReceiveNanos = now;
         c.set(Tcb.SYN_DUE);
-        listener.halfOpenCount++;
+        listener.engineHalfOpenCount++;
         engine.connections.add(c);
         engine.markReady(c);
         return c;
@@ -450,7 +450,7 @@ final class Handshake {
         c.sndWl1 = s.seq;
         c.sndWl2 = s.ack;
         c.lastReceiveNanos = now;
-        c.stalledSinceNanos = now;
+        c.lastProgressNanos = now;
         c.unansweredTimeouts = 0;
         c.backoff = 0;
         c.rackForwardAck = c.sndUna;

@@ -136,7 +136,7 @@ final class Recovery {
             // RFC 6582 section 3.2 step 2: duplicate ACKs for data of the previous recovery must not start
             // another one.
             if (r.phase == Phase.OPEN && r.duplicateAcks >= DUPLICATE_THRESHOLD
-                    && Sequence.afterOrAt(c.sndUna, r.endSeq)) {
+                    && Sequence.afterOrAt(c.sndUna, r.recoveryPoint)) {
                 markLost(c, sb, sb.head());
             }
             return;
@@ -179,7 +179,7 @@ final class Recovery {
         RecoveryState r = f.recovery;
         beginUndo(c, r);
         r.phase = Phase.FAST;
-        r.endSeq = c.sndNxt;
+        r.recoveryPoint = c.sndNxt;
         c.clear(Tcb.TLP_OUTSTANDING);
         c.ssthresh = c.congestion.onCongestion(c, flightBytes(c), now);
         Prr.start(r, priorPipeBytes);
@@ -202,7 +202,7 @@ final class Recovery {
         if (!advanced) {
             return;
         }
-        if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
+        if (Sequence.afterOrAt(c.sndUna, r.recoveryPoint)) {
             // RFC 9937 section 6.2: all data outstanding at the start of recovery is acknowledged.
             c.cwnd = c.rate == null ? Math.max(c.ssthresh, c.sndMss) : c.cwnd;
             endRecovery(c, r);
@@ -281,14 +281,14 @@ final class Recovery {
         r.duplicateAcks = 0;
         r.duplicateAckBytes = 0;
         c.clear(Tcb.TLP_OUTSTANDING);
-        c.clear(Tcb.TAIL_PROBE_DUE);
+        c.clear(Tcb.TLP_DUE);
         if (c.is(Tcb.SACK)) {
             Rack.markOnTimeout(c, f, now);
         } else {
             markAllLost(c, sb);
         }
         r.phase = Phase.TIMEOUT;
-        r.endSeq = c.sndNxt;
+        r.recoveryPoint = c.sndNxt;
         // RFC 5682 section 3.1: only the first timeout of a segment can be detected as spurious.
         r.frto = first ? Frto.FIRST_ACK : Frto.OFF;
         PathMtu.onTimeout(c, f, now);
@@ -327,7 +327,7 @@ final class Recovery {
             undo(c, f, sample);
             return;
         }
-        if (Sequence.afterOrAt(c.sndUna, r.endSeq)) {
+        if (Sequence.afterOrAt(c.sndUna, r.recoveryPoint)) {
             endRecovery(c, r);
             return;
         }
@@ -382,7 +382,7 @@ final class Recovery {
     /** Counts a D-SACK: a retransmission was unnecessary (RFC 3708). */
     static void onDuplicateReported(RecoveryState r, int start, int end) {
         if (r.undoPossible && r.undoRetransmissions > 0 && Sequence.afterOrAt(start, r.undoSeq)
-                && Sequence.beforeOrAt(end, r.endSeq)) {
+                && Sequence.beforeOrAt(end, r.recoveryPoint)) {
             r.undoRetransmissions--;
         }
     }

@@ -18,7 +18,7 @@ final class SegmentOutput {
     private static final int SACK_OPTION_BASE_BYTES = 4;
     private static final int ETHERNET_MSS = 1460;
     private static final int SACK_BLOCK_BYTES = 8;
-    private static final int MAY_BE_DUE = Tcb.ACK_NOW | Tcb.PROBE_DUE | Tcb.TAIL_PROBE_DUE | Tcb.FIN_QUEUED | Tcb.ECN;
+    private static final int MAY_BE_DUE = Tcb.ACK_NOW | Tcb.PROBE_DUE | Tcb.TLP_DUE | Tcb.FIN_QUEUED | Tcb.ECN;
 
     private SegmentOutput() {
     }
@@ -38,7 +38,7 @@ final class SegmentOutput {
         Flight f = c.flight;
         if (f != null) {
             boolean open = c.pacer == null || c.pacer.checkOpen(now);
-            if (open && retransmit(c, f, now, out) || c.is(Tcb.TAIL_PROBE_DUE) && sendTailLossProbe(c, f, now, out)
+            if (open && retransmit(c, f, now, out) || c.is(Tcb.TLP_DUE) && sendTailLossProbe(c, f, now, out)
                     || open && sendNew(c, f, now, out)) {
                 return true;
             }
@@ -106,7 +106,7 @@ final class SegmentOutput {
             if (hasSendableData(c, f)) {
                 return false;
             }
-            if (Sequence.after(c.sndNxt, r.endSeq)) {
+            if (Sequence.after(c.sndNxt, r.recoveryPoint)) {
                 // RFC 5682 section 3.1 step 2b: new data was sent, so the next ACK decides.
                 return false;
             }
@@ -183,7 +183,7 @@ final class SegmentOutput {
      * segment again (RFC 8985 section 7.3).
      */
     private static boolean sendTailLossProbe(TcpConnection c, Flight f, long now, Segment out) {
-        c.clear(Tcb.TAIL_PROBE_DUE);
+        c.clear(Tcb.TLP_DUE);
         Scoreboard sb = f.scoreboard;
         if (sb.isEmpty()) {
             return false;

@@ -53,7 +53,7 @@ final class TailLossProbe {
         if (f == null || f.scoreboard.isEmpty() || Recovery.restartRtoIfPaced(c, f, now)) {
             return;
         }
-        c.set(Tcb.TAIL_PROBE_DUE);
+        c.set(Tcb.TLP_DUE);
         c.setRetransmitTimer(RetransmitTimer.RTO, now + RttEstimator.backedOffRtoNanos(c));
     }
 

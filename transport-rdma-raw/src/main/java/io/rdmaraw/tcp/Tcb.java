@@ -17,8 +17,8 @@ abstract sealed class Tcb permits TcpConnection {
     /** Stands for the current time until {@link ConnectionTimers#schedule} fills it in. */
     static final long FROM_NOW = Long.MIN_VALUE;
 
-    /** Purpose of the retransmission timer. */
-    enum RetransmitTimer { NONE, SYN, RTO, TAIL_LOSS_PROBE, REORDERING, PERSIST }
+    /** Purpose of the retransmission timer; TLP is the tail loss probe of RFC 8985. */
+    enum RetransmitTimer { NONE, SYN, RTO, TLP, REORDERING, PERSIST }
 
     // ---- bits of "bits" ----
     // set by the user
@@ -37,7 +37,7 @@ abstract sealed class Tcb permits TcpConnection {
     static final int ACK_DELAYED = 1 << 9;
     static final int SYN_DUE = 1 << 10;
     static final int PROBE_DUE = 1 << 11;
-    static final int TAIL_PROBE_DUE = 1 << 12;
+    static final int TLP_DUE = 1 << 12;
     static final int OVERRIDE_SWS = 1 << 13;
     // past events
     static final int PASSIVE_OPEN = 1 << 14;
@@ -98,8 +98,8 @@ abstract sealed class Tcb permits TcpConnection {
     long ackDeadlineNanos = NEVER;
     /** Deadline of keepalive or FIN-WAIT-2. */
     long idleDeadlineNanos = NEVER;
-    /** Time since which queued data makes no progress, for the user timeout. */
-    long stalledSinceNanos;
+    /** Time at which queued data last made progress or was queued, for the user timeout. */
+    long lastProgressNanos;
     /** User timeout set for this connection; 0: none. */
     int userTimeoutMillis;
     TcpConnection wheelNext;

@@ -662,7 +662,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             // Before the SYN is acknowledged, data starts after it.
             flight.reset(sndUna == iss && !state.isSynchronized() ? iss + 1 : sndNxt);
             if (state.isSynchronized()) {
-                stalledSinceNanos = FROM_NOW;
+                lastProgressNanos = FROM_NOW;
             }
             if (rate != null) {
                 flight.scoreboard.startRecording();
@@ -670,7 +670,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             SendTimeStatistics.begin(this, flight);
         } else if (flight.isIdle()) {
             flight.resume();
-            stalledSinceNanos = FROM_NOW;
+            lastProgressNanos = FROM_NOW;
             SendTimeStatistics.begin(this, flight);
         }
         return flight;

@@ -262,12 +262,12 @@ public final class TcpEngine {
                 }
                 return true;
             }
-            boolean exhausted = burstSegments < MAX_BURST_SEGMENTS;
+            boolean atBurstLimit = burstSegments >= MAX_BURST_SEGMENTS;
             burstSegments = 0;
             readyQueue.removeHead();
-            if (isLive(c) && exhausted) {
+            if (isLive(c) && !atBurstLimit) {
                 ConnectionTimers.schedule(c, nowNanos);
-            } else if (live && !exhausted) {
+            } else if (live && atBurstLimit) {
                 markReady(c);
             }
         }

@@ -16,7 +16,7 @@ public final class TcpListener {
     private final Object attachment;
     TcpListener nextInBucket;
     /** Connections in SYN_RECEIVED on this engine. */
-    int halfOpenCount;
+    int engineHalfOpenCount;
     /** Connections in SYN_RECEIVED that have moved to other engines. */
     final AtomicInteger movedHalfOpenCount = new AtomicInteger();
     /** Half-open connections already delivered to the user, on any engine; at most {@link #maxFastOpens}. */
@@ -66,7 +66,7 @@ public final class TcpListener {
 
     /** Returns the number of connections in SYN_RECEIVED, at most the backlog. */
     public int halfOpenCount() {
-        return halfOpenCount + movedHalfOpenCount.get();
+        return engineHalfOpenCount + movedHalfOpenCount.get();
     }
 
     /** Returns whether another connection may be accepted on its SYN. */
@@ -76,7 +76,7 @@ public final class TcpListener {
 
     /** Records that a half-open connection moves to another engine or back. It still counts in the backlog. */
     void onHalfOpenMoved(boolean away) {
-        halfOpenCount += away ? -1 : 1;
+        engineHalfOpenCount += away ? -1 : 1;
         movedHalfOpenCount.addAndGet(away ? 1 : -1);
     }
 
@@ -102,7 +102,7 @@ public final class TcpListener {
 
     private void removeHalfOpen(TcpConnection c) {
         if (c.engine == engine) {
-            halfOpenCount--;
+            engineHalfOpenCount--;
         } else {
             movedHalfOpenCount.decrementAndGet();
         }

@@ -61,7 +61,7 @@ public final class Flight {
     /** Resumes an idle flight for new data. */
     public void resume() {
         idle = false;
-        recovery.endSeq = queue.endSeq();
+        recovery.recoveryPoint = queue.endSeq();
         splitRestBytes = 0;
         smallEndSeq = queue.endSeq();
         awaitingSendRoom = false;

@@ -22,7 +22,7 @@ public final class RecoveryState {
 
     public Phase phase;
     /** RecoveryPoint: SND.NXT at the start of the phase. */
-    public int endSeq;
+    public int recoveryPoint;
 
     // NewReno without SACK (RFC 6582)
     public int duplicateAcks;
@@ -55,7 +55,7 @@ public final class RecoveryState {
 
     public void reset(int seq) {
         phase = Phase.OPEN;
-        endSeq = seq;
+        recoveryPoint = seq;
         duplicateAcks = 0;
         duplicateAckBytes = 0;
         prrDelivered = 0;
@@ -67,7 +67,7 @@ public final class RecoveryState {
         probeOutstanding = false;
     }
 
-    /** Returns whether all fields except {@link #endSeq} have the values set by {@link #reset}. */
+    /** Returns whether all fields except {@link #recoveryPoint} have the values set by {@link #reset}. */
     public boolean isUnused() {
         return phase == Phase.OPEN && frto == Frto.OFF && !undoPossible && !retransmitStamped && !probeOutstanding
                 && !oneByOne && duplicateAcks == 0 && duplicateAckBytes == 0;
