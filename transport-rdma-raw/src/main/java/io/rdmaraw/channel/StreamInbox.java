@@ -107,9 +107,9 @@ final class StreamInbox {
         try {
             StreamReceiveQueue received = transport.received();
             // If a handler fills the send buffer, its flush receives frames. If these concern this connection,
-            // isReady() becomes true, and reading stops here. The next step "deliver" reads the remaining bytes, so
-            // that other channels are served first.
-            while (readPending && !received.isEmpty() && channel.isOpen() && !transport.isReady()) {
+            // isQueuedForDelivery() becomes true, and reading stops here. The next step "deliver" reads the remaining
+            // bytes, so that other channels are served first.
+            while (readPending && !received.isEmpty() && channel.isOpen() && !transport.isQueuedForDelivery()) {
                 readOnce(transport, received);
             }
         } catch (Throwable e) {

@@ -262,7 +262,7 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
     // ---- state ----
 
     @Override
-    public boolean isReady() {
+    public boolean isQueuedForDelivery() {
         return false;
     }
 

@@ -20,7 +20,7 @@ final class ReadyTransports {
 
     /** Adds a transport, unless it is already queued. */
     void add(TcpTransport transport) {
-        if (!transport.markReady()) {
+        if (!transport.markQueued()) {
             return;
         }
         if (count == ready.length) {
@@ -31,10 +31,10 @@ final class ReadyTransports {
 
     /** Removes a transport that moves to another loop. That loop delivers its events when it arrives. */
     void remove(TcpTransport transport) {
-        if (!transport.isReady()) {
+        if (!transport.isQueuedForDelivery()) {
             return;
         }
-        transport.unmarkReady();
+        transport.unmarkQueued();
         for (int i = delivering ? nextIndex : 0; i < count; i++) {
             if (ready[i] == transport) {
                 ready[i] = null;

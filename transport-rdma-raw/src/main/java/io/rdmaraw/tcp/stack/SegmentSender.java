@@ -74,7 +74,7 @@ final class SegmentSender {
 
     private boolean isNextUndelivered() {
         TcpConnection next = engine.nextToPoll();
-        return next != null && next.attachment() instanceof TcpTransport transport && transport.isReady();
+        return next != null && next.attachment() instanceof TcpTransport transport && transport.isQueuedForDelivery();
     }
 
     private boolean hasRoomForSegment() {

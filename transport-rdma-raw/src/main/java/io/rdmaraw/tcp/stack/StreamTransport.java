@@ -35,7 +35,7 @@ public interface StreamTransport {
     boolean isConnected();
 
     /** Returns whether {@link ConnectionOwner#transportChanged()} will be called in the loop's next turn. */
-    boolean isReady();
+    boolean isQueuedForDelivery();
 
     /** Returns the local address; may be null before the connection is open. */
     InetSocketAddress localAddress();

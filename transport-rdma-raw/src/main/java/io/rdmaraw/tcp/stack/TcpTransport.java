@@ -39,7 +39,7 @@ public final class TcpTransport implements StreamTransport {
     /** Set if the connection ended because its loop or the use of its device ended, while the channel is still open. */
     private boolean endedWithLoop;
     private IcmpErrorKind softError;
-    private boolean ready;
+    private boolean queuedForDelivery;
     /** Set if the channel has closed; received data is dropped. */
     private boolean orphaned;
     private boolean connected;
@@ -200,20 +200,20 @@ public final class TcpTransport implements StreamTransport {
         this.acceptor = acceptor;
     }
 
-    boolean markReady() {
-        boolean first = !ready;
-        ready = true;
+    boolean markQueued() {
+        boolean first = !queuedForDelivery;
+        queuedForDelivery = true;
         return first;
     }
 
     @Override
-    public boolean isReady() {
-        return ready;
+    public boolean isQueuedForDelivery() {
+        return queuedForDelivery;
     }
 
     /** Records that the channel has been notified, or that another stack will do so. */
-    void unmarkReady() {
-        ready = false;
+    void unmarkQueued() {
+        queuedForDelivery = false;
     }
 
     void markConnected() {
@@ -440,7 +440,7 @@ public final class TcpTransport implements StreamTransport {
 
     /** Notifies the server of an accepted connection, or the channel of its events. */
     void deliver() {
-        unmarkReady();
+        unmarkQueued();
         ConnectionAcceptor accepting = acceptor;
         if (accepting != null) {
             acceptor = null;
