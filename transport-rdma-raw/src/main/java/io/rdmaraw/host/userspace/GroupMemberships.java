@@ -52,7 +52,7 @@ final class GroupMemberships {
     }
 
     /** State common to all groups of one IP version. */
-    private static final class Querier {
+    private static final class QuerierState {
         private int robustness = ROBUSTNESS;
         private long responseDueNanos = NEVER;
         private boolean olderVersion;
@@ -63,8 +63,8 @@ final class GroupMemberships {
     private final UserspaceHostCounters counters;
     private final RandomGenerator random;
     private final Map<IpAddress, Group> groups = new LinkedHashMap<>();
-    private final Querier igmp = new Querier();
-    private final Querier mld = new Querier();
+    private final QuerierState igmp = new QuerierState();
+    private final QuerierState mld = new QuerierState();
 
     GroupMemberships(GroupReports reports, UserspaceHostCounters counters, RandomGenerator random) {
         this.reports = reports;
@@ -107,7 +107,7 @@ final class GroupMemberships {
         return accepted;
     }
 
-    private Querier querier(boolean ipv4) {
+    private QuerierState querier(boolean ipv4) {
         return ipv4 ? igmp : mld;
     }
 
@@ -139,10 +139,10 @@ final class GroupMemberships {
     private void reportChange(IpAddress address, SourceFilter previous, SourceFilter mergedFilter, long nowNanos) {
         if (usesOlderVersion(address.isIpv4(), nowNanos)) {
             if (!mergedFilter.isNothing() && previous.isNothing()) {
-                count();
+                countReport();
                 reports.sendOlderReport(address);
             } else if (mergedFilter.isNothing()) {
-                count();
+                countReport();
                 reports.sendOlderLeave(address);
             }
             return;
@@ -168,17 +168,17 @@ final class GroupMemberships {
 
     private void send(List<GroupReports.Entry> entries, boolean ipv4) {
         if (!entries.isEmpty()) {
-            count();
+            countReport();
             reports.send(entries, ipv4);
         }
     }
 
-    private void count() {
+    private void countReport() {
         counters.groupReports++;
     }
 
     private boolean usesOlderVersion(boolean ipv4, long nowNanos) {
-        Querier querier = querier(ipv4);
+        QuerierState querier = querier(ipv4);
         querier.olderVersion &= nowNanos - querier.olderVersionUntilNanos < 0;
         return querier.olderVersion;
     }
@@ -186,7 +186,7 @@ final class GroupMemberships {
     /** Schedules the response to a query (RFC 3376 section 5.2, RFC 3810 section 6.2). */
     void onQuery(GroupQuery query, long nowNanos) {
         counters.groupQueries++;
-        Querier querier = querier(query.ipv4());
+        QuerierState querier = querier(query.ipv4());
         if (query.isNewestVersion()) {
             querier.robustness = query.robustness() == 0 ? ROBUSTNESS : query.robustness();
         } else {
@@ -222,14 +222,14 @@ final class GroupMemberships {
     }
 
     /** Returns the number of queried sources for which responses are pending. */
-    int queriedSources() {
+    int queriedSourceCount() {
         return groups.values().stream().mapToInt(group -> group.queriedSources.size()).sum();
     }
 
     /** Sends the responses and reports that are due. */
     void poll(long nowNanos) {
         for (boolean ipv4 : new boolean[] {true, false}) {
-            Querier querier = querier(ipv4);
+            QuerierState querier = querier(ipv4);
             if (querier.responseDueNanos != NEVER && nowNanos - querier.responseDueNanos >= 0) {
                 querier.responseDueNanos = NEVER;
                 respondToGeneralQuery(ipv4, nowNanos);
@@ -269,7 +269,7 @@ final class GroupMemberships {
             if (address.isIpv4() == ipv4 && !group.mergedFilter.isNothing() && isReported(address)) {
                 group.responseDueNanos = NEVER;
                 if (usesOlderVersion(ipv4, nowNanos)) {
-                    count();
+                    countReport();
                     reports.sendOlderReport(address);
                 } else {
                     entries.add(state(address, group.mergedFilter));
@@ -292,7 +292,7 @@ final class GroupMemberships {
             return;
         }
         if (usesOlderVersion(address.isIpv4(), nowNanos)) {
-            count();
+            countReport();
             reports.sendOlderReport(address);
         } else if (queriedSources.isEmpty()) {
             send(List.of(state(address, group.mergedFilter)), address.isIpv4());

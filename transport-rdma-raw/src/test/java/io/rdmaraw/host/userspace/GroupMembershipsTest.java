@@ -364,7 +364,7 @@ class GroupMembershipsTest {
                     sources.add(ipv4 ? IpAddress.ipv4(0x0a00_0000 + number) : new IpAddress(1L << 61, number));
                 }
                 memberships.onQuery(new GroupQuery(ipv4, ipv4 ? 3 : 2, group, sources, 10_000, 2), nowNanos);
-                assertTrue(memberships.queriedSources() <= 512, "what many queries ask for");
+                assertTrue(memberships.queriedSourceCount() <= 512, "what many queries ask for");
             }
         }
     }
