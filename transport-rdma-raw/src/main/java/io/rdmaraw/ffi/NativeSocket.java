@@ -109,7 +109,7 @@ public final class NativeSocket implements AutoCloseable {
     }
 
     /** Like {@link #receiveMessage}; received descriptors are closed on exec. */
-    public int receiveDescriptors(long msghdr) {
+    public int receiveMessageWithDescriptors(long msghdr) {
         return (int) NativeCall.value(RECVMSG, fd, msghdr, MSG_CMSG_CLOEXEC);
     }
 

@@ -262,7 +262,7 @@ public final class TakeoverConnection implements AutoCloseable {
 
     private int receiveNow() {
         writeHeader(receiveBuffer, TakeoverMessage.MAX_BYTES, CONTROL_BYTES);
-        return socket.receiveDescriptors(receiveBuffer);
+        return socket.receiveMessageWithDescriptors(receiveBuffer);
     }
 
     private List<Integer> receivedDescriptors() {

@@ -39,7 +39,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
     private PathCache paths = new PathCache();
     private final Throwable[] failures = new Throwable[FrameQueue.MAX_BURST_FRAMES + 1];
     /** Messages of the burst, as stored in the outbound buffer. */
-    private final Object[] finishedMessages = new Object[FrameQueue.MAX_BURST_FRAMES];
+    private final Object[] messagesOfBurst = new Object[FrameQueue.MAX_BURST_FRAMES];
     private final byte[] messageOfFrame = new byte[FrameQueue.MAX_BURST_FRAMES];
     private DatagramWriter writer;
     private int finishedCount;
@@ -80,14 +80,14 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             throw new IllegalStateException(e);
         }
         if (burstFrames > 0) {
-            recordRejected(writer.frameQueue().post(), writer.frameQueue().refusalErrno());
+            recordRefused(writer.frameQueue().post(), writer.frameQueue().refusalErrno());
         }
         int done = finishedCount;
         for (int i = 0; i < done; i++) {
             Throwable failure = failures[i];
             failures[i] = null;
-            Object message = finishedMessages[i];
-            finishedMessages[i] = null;
+            Object message = messagesOfBurst[i];
+            messagesOfBurst[i] = null;
             OutboundMessages.complete(in, message, failure);
         }
         if (done > 0) {
@@ -95,14 +95,14 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
             failures[0] = failures[done];
             failures[done] = null;
         }
-        if (done < finishedMessages.length) {
-            finishedMessages[done] = null;
+        if (done < messagesOfBurst.length) {
+            messagesOfBurst[done] = null;
         }
         return done > 0 || burstFrames > 0 || writer.frameQueue().reclaim() > 0;
     }
 
-    private void recordRejected(long rejected, int errno) {
-        for (long rest = rejected; rest != 0; rest &= rest - 1) {
+    private void recordRefused(long refusedMask, int errno) {
+        for (long rest = refusedMask; rest != 0; rest &= rest - 1) {
             failures[messageOfFrame[Long.numberOfTrailingZeros(rest)]] = endpoint.owner().sendFailure(errno);
         }
     }
@@ -112,7 +112,7 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         if (finishedCount == FrameQueue.MAX_BURST_FRAMES) {
             return false;
         }
-        finishedMessages[finishedCount] = msg;
+        messagesOfBurst[finishedCount] = msg;
         IOException error = sentBytes == 0 ? sink.pollError() : null;
         if (error != null) {
             return finish(error);
