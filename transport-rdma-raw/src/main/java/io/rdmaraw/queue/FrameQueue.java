@@ -319,13 +319,13 @@ public class FrameQueue implements AutoCloseable {
     }
 
     /** Returns the completion queue of receives. For tests. */
-    public CompletionQueue receiveCompletions() {
-        return receiveRing.workQueueCompletions();
+    public CompletionQueue receiveCompletionQueue() {
+        return receiveRing.workQueueCompletionQueue();
     }
 
     /** Returns the completion queue of sends. For tests. */
-    public CompletionQueue sendCompletions() {
-        return queues.sendCompletions();
+    public CompletionQueue sendCompletionQueue() {
+        return queues.sendCompletionQueue();
     }
 
     /** Returns the queue pair. For tests. */
@@ -376,7 +376,7 @@ public class FrameQueue implements AutoCloseable {
      * @return whether the object belongs to this queue and has not been reset since
      */
     public boolean recordFailure(VerbsObject source, ResetCounts countsAtEvent) {
-        if (source == queues.sendCompletions() || receiveRing.owns(source)) {
+        if (source == queues.sendCompletionQueue() || receiveRing.owns(source)) {
             needsNewQueues = true;
             return true;
         }

@@ -20,8 +20,8 @@ public final class QueuePairResources implements AutoCloseable {
     private final SlotPool slots;
     private final FrameBuf padding;
     private final QueueCounters counters;
-    private CompletionQueue receiveCompletions;
-    private CompletionQueue sendCompletions;
+    private CompletionQueue receiveCompletionQueue;
+    private CompletionQueue sendCompletionQueue;
     private QueuePair queuePair;
     private StridingQueuePair striding;
     private WorkQueue gsoQueue;
@@ -55,12 +55,12 @@ public final class QueuePairResources implements AutoCloseable {
         StridingPlan plan = setup.plan();
         boolean receivesGso = setup.maxGsoBytes() > 0;
         // Twice the depth, because receives of the queue pair and of the work queue complete here.
-        receiveCompletions = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
+        receiveCompletionQueue = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
                 : 2 * options.receiveQueueDepth() + (receivesGso ? GsoReceiveQueue.DEPTH : 0));
-        sendCompletions = setup.completionQueue(options.sendQueueDepth());
+        sendCompletionQueue = setup.completionQueue(options.sendQueueDepth());
         queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
-                .sendCompletionQueue(sendCompletions)
-                .receiveCompletionQueue(receiveCompletions)
+                .sendCompletionQueue(sendCompletionQueue)
+                .receiveCompletionQueue(receiveCompletionQueue)
                 .maxSendWr(setup.maxSendRequests())
                 .maxReceiveWr(plan != null ? 0 : options.receiveQueueDepth())
                 .maxSendSge(options.maxSendSge())
@@ -68,10 +68,10 @@ public final class QueuePairResources implements AutoCloseable {
                 .maxTsoHeaderBytes(setup.maxTsoHeaderBytes())
                 .build());
         if (plan != null) {
-            striding = StridingQueuePair.open(setup, receiveCompletions);
+            striding = StridingQueuePair.open(setup, receiveCompletionQueue);
         }
         if (receivesGso) {
-            gsoQueue = GsoReceiveQueue.open(setup.device(), queuePair, receiveCompletions);
+            gsoQueue = GsoReceiveQueue.open(setup.device(), queuePair, receiveCompletionQueue);
         }
         // The burst arrays of both rings, plus space for alignment to cache lines.
         arena = new NativeArena(FrameQueue.MAX_BURST_FRAMES
@@ -122,7 +122,7 @@ public final class QueuePairResources implements AutoCloseable {
         int depth = setup.options().workQueueDepth();
         SharedDevice device = setup.device();
         WorkQueue opened = device.context().createWorkQueue(device.protectionDomain(),
-                receiveRing.workQueueCompletions(), depth, 1, 0);
+                receiveRing.workQueueCompletionQueue(), depth, 1, 0);
         try {
             GsoReceiveQueue.assign(device.context(), opened, gsoQueue);
             opened.toReady();
@@ -157,13 +157,13 @@ public final class QueuePairResources implements AutoCloseable {
     }
 
     /** Returns the completion queue of receives. */
-    public CompletionQueue receiveCompletions() {
-        return receiveCompletions;
+    public CompletionQueue receiveCompletionQueue() {
+        return receiveCompletionQueue;
     }
 
     /** Returns the completion queue of sends. */
-    public CompletionQueue sendCompletions() {
-        return sendCompletions;
+    public CompletionQueue sendCompletionQueue() {
+        return sendCompletionQueue;
     }
 
     /** Returns the queue pair. */
@@ -205,7 +205,7 @@ public final class QueuePairResources implements AutoCloseable {
             receiveRing.releaseAll();
             receiveRing.closeCompletions();
         }
-        closeAll(sendCompletions, receiveCompletions, arena);
+        closeAll(sendCompletionQueue, receiveCompletionQueue, arena);
     }
 
     static void closeAll(AutoCloseable... resources) {

@@ -51,7 +51,7 @@ public abstract class ReceiveRing {
     }
 
     /** Returns the completion queue to use for a work queue that is passed to {@link #addWorkQueue}. */
-    protected abstract CompletionQueue workQueueCompletions();
+    protected abstract CompletionQueue workQueueCompletionQueue();
 
     /** Starts receiving from a work queue as well. */
     protected abstract void addWorkQueue(WorkQueue workQueue, int depth);

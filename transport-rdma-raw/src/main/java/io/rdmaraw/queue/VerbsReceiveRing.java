@@ -12,7 +12,7 @@ import io.rdmaraw.verbs.objects.WorkQueue;
  * completion identifies its queue.
  */
 final class VerbsReceiveRing extends ReceiveRing {
-    private final CompletionQueue completions;
+    private final CompletionQueue completionQueue;
     private final SlotPool slots;
     private final QueueCounters counters;
     private final NativeArena arena;
@@ -26,7 +26,7 @@ final class VerbsReceiveRing extends ReceiveRing {
 
     VerbsReceiveRing(QueuePairResources queues) {
         super(queues);
-        completions = queues.receiveCompletions();
+        completionQueue = queues.receiveCompletionQueue();
         slots = queues.slots();
         counters = queues.counters();
         arena = queues.arena();
@@ -54,8 +54,8 @@ final class VerbsReceiveRing extends ReceiveRing {
     }
 
     @Override
-    protected CompletionQueue workQueueCompletions() {
-        return completions;
+    protected CompletionQueue workQueueCompletionQueue() {
+        return completionQueue;
     }
 
     @Override
@@ -65,7 +65,7 @@ final class VerbsReceiveRing extends ReceiveRing {
 
     @Override
     protected int poll(ReceiveBurst burst) {
-        int polled = completions.poll(FrameQueue.MAX_BURST_FRAMES, workCompletions);
+        int polled = completionQueue.poll(FrameQueue.MAX_BURST_FRAMES, workCompletions);
         if (polled > 0) {
             boolean copyOut = mustCopyOut();
             boolean copyGsoOut = gsoRequests != null && GsoReceiveQueue.mustCopyOut(slots, gsoRequests);
@@ -101,16 +101,16 @@ final class VerbsReceiveRing extends ReceiveRing {
 
     @Override
     protected void arm() {
-        completions.requestNotification(false);
+        completionQueue.requestNotification(false);
     }
 
     @Override
     protected boolean owns(VerbsObject source) {
-        return source == completions;
+        return source == completionQueue;
     }
 
     @Override
     protected void closeCompletions() {
-        completions.close();
+        completionQueue.close();
     }
 }

@@ -22,7 +22,7 @@ final class VerbsSendRing extends SendRing {
 
     private final QueuePair queuePair;
     private final Runnable deregisterVerbsSender;
-    private final CompletionQueue completions;
+    private final CompletionQueue completionQueue;
     private final long workRequests;
     /**
      * One element per request, which suffices for most frames. They are adjacent, so that they share cache
@@ -56,7 +56,7 @@ final class VerbsSendRing extends SendRing {
         super(queues);
         queuePair = queues.queuePair();
         deregisterVerbsSender = DirectRingDrivers.registerVerbsSender(queues.setup().device().context(), queuePair);
-        completions = queues.sendCompletions();
+        completionQueue = queues.sendCompletionQueue();
         NativeArena arena = queues.arena();
         int maxSge = maxSge();
         workRequests = arena.allocate(FrameQueue.MAX_BURST_FRAMES * SendWr.SIZE_BYTES);
@@ -221,7 +221,7 @@ final class VerbsSendRing extends SendRing {
         int released = 0;
         int polled;
         do {
-            polled = completions.poll(POLL_ENTRIES, workCompletions);
+            polled = completionQueue.poll(POLL_ENTRIES, workCompletions);
             for (int i = 0; i < polled; i++) {
                 long wc = workCompletions + (long) i * Wc.SIZE_BYTES;
                 released += complete(Wc.wrId(wc), Wc.status(wc), 1);
@@ -232,7 +232,7 @@ final class VerbsSendRing extends SendRing {
 
     @Override
     protected void arm() {
-        completions.requestNotification(false);
+        completionQueue.requestNotification(false);
     }
 
     @Override

@@ -60,7 +60,7 @@ interface DeviceFaults {
 
         @Override
         public void overrunCompletions(FrameQueue queue, boolean receive) {
-            faults.overrun(receive ? queue.receiveCompletions() : queue.sendCompletions());
+            faults.overrun(receive ? queue.receiveCompletionQueue() : queue.sendCompletionQueue());
         }
 
         @Override

@@ -62,7 +62,7 @@ class RulesOfAbsentQueueTest {
 
     /** Replaces the queue and runs an action in the meantime, as another thread would. */
     private void replaceQueue(Runnable meanwhile) {
-        assertTrue(queue.recordFailure(queue.receiveCompletions(), queue.resetCounts()));
+        assertTrue(queue.recordFailure(queue.receiveCompletionQueue(), queue.resetCounts()));
         tags.rebuild(() -> {
             meanwhile.run();
             queue.recover(() -> { });
@@ -139,7 +139,7 @@ class RulesOfAbsentQueueTest {
     /** Attempts may fail for a long time, while channels are opened and closed. */
     @Test
     void unusedRuleIsRemoved() {
-        assertTrue(queue.recordFailure(queue.receiveCompletions(), queue.resetCounts()));
+        assertTrue(queue.recordFailure(queue.receiveCompletionQueue(), queue.resetCounts()));
         assertThrows(IllegalStateException.class, () -> tags.rebuild(() -> {
             throw new IllegalStateException("the device has no memory for a queue");
         }));

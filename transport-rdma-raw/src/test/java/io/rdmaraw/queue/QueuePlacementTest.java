@@ -66,10 +66,10 @@ class QueuePlacementTest {
     void queuesUseCompletionVectorsInTurn() {
         assertEquals(2, device.context().completionVectorCount());
         try (FrameQueue first = open(); FrameQueue second = open(); FrameQueue third = open()) {
-            int vector = vectorOf(first.receiveCompletions());
-            assertEquals(vector, vectorOf(first.sendCompletions()), "one loop's queues interrupt one processor");
-            assertNotEquals(vector, vectorOf(second.receiveCompletions()));
-            assertEquals(vector, vectorOf(third.receiveCompletions()));
+            int vector = vectorOf(first.receiveCompletionQueue());
+            assertEquals(vector, vectorOf(first.sendCompletionQueue()), "one loop's queues interrupt one processor");
+            assertNotEquals(vector, vectorOf(second.receiveCompletionQueue()));
+            assertEquals(vector, vectorOf(third.receiveCompletionQueue()));
         }
     }
 

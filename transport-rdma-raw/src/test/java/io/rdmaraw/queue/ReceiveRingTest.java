@@ -66,7 +66,7 @@ class ReceiveRingTest {
         }
 
         @Override
-        public CompletionQueue workQueueCompletions() {
+        public CompletionQueue workQueueCompletionQueue() {
             throw new UnsupportedOperationException();
         }
 

@@ -42,8 +42,8 @@ final class PerfEndpoint implements AutoCloseable {
     private final PerfQueueOptions options;
     private final VerbsContext context;
     private final ProtectionDomain domain;
-    private final CompletionQueue sendCompletions;
-    private final CompletionQueue receiveCompletions;
+    private final CompletionQueue sendCompletionQueue;
+    private final CompletionQueue receiveCompletionQueue;
     private final CompletionWait wait;
     /**
      * Separate buffer for send completions: a frame sink may send, and poll for send completions, while the received
@@ -60,10 +60,11 @@ final class PerfEndpoint implements AutoCloseable {
         context = own(VerbsDevices.open(device));
         domain = own(context.allocateProtectionDomain());
         CompletionChannel channel = options.events() ? own(context.createCompletionChannel()) : null;
-        sendCompletions = own(context.createCompletionQueue(options.queuePairs() * options.sendDepth(), channel, 0));
-        receiveCompletions = own(context.createCompletionQueue(options.queuePairs() * options.receiveDepth(), channel,
+        sendCompletionQueue = own(context.createCompletionQueue(options.queuePairs() * options.sendDepth(), channel,
                 0));
-        wait = own(new CompletionWait(channel, sendCompletions, receiveCompletions));
+        receiveCompletionQueue = own(context.createCompletionQueue(options.queuePairs() * options.receiveDepth(),
+                channel, 0));
+        wait = own(new CompletionWait(channel, sendCompletionQueue, receiveCompletionQueue));
         sendWorkCompletions = own(PageMemory.map(2L * POLL_ENTRIES * Wc.SIZE_BYTES)).address();
         receiveWorkCompletions = sendWorkCompletions + (long) POLL_ENTRIES * Wc.SIZE_BYTES;
     }
@@ -116,7 +117,7 @@ final class PerfEndpoint implements AutoCloseable {
         boolean receiveHere = receives && !options.rss();
         for (int i = 0; i < options.queuePairs(); i++) {
             QueuePair queuePair = ownQueue(domain.createQueuePair(QueuePairOptions.builder()
-                    .sendCompletionQueue(sendCompletions).receiveCompletionQueue(receiveCompletions)
+                    .sendCompletionQueue(sendCompletionQueue).receiveCompletionQueue(receiveCompletionQueue)
                     .maxSendWr(options.sendDepth()).maxReceiveWr(receiveHere ? options.receiveDepth() : 1)
                     .maxInlineDataBytes(options.inlineBytes()).build()));
             senders.add(own(new SendLane(i, queuePair, domain, options, toSend, frames.stampOffset(frameBytes))));
@@ -139,8 +140,8 @@ final class PerfEndpoint implements AutoCloseable {
     private void openRss(PerfFrames frames, int maxReceiveBytes) {
         WorkQueue[] workQueues = new WorkQueue[options.queuePairs()];
         for (int i = 0; i < workQueues.length; i++) {
-            WorkQueue queue = ownQueue(context.createWorkQueue(domain, receiveCompletions, options.receiveDepth(), 1,
-                    0));
+            WorkQueue queue = ownQueue(context.createWorkQueue(domain, receiveCompletionQueue, options.receiveDepth(),
+                    1, 0));
             queue.toReady();
             receivers.add(own(new ReceiveLane(i, queue::postReceive, domain, options.receiveDepth(),
                     maxReceiveBytes)));
@@ -187,7 +188,7 @@ final class PerfEndpoint implements AutoCloseable {
 
     /** Polls send completions and returns their number. */
     int pollSends() {
-        int count = sendCompletions.poll(POLL_ENTRIES, sendWorkCompletions);
+        int count = sendCompletionQueue.poll(POLL_ENTRIES, sendWorkCompletions);
         for (int i = 0; i < count; i++) {
             long completion = sendWorkCompletions + (long) i * Wc.SIZE_BYTES;
             check(completion, "sending");
@@ -215,7 +216,7 @@ final class PerfEndpoint implements AutoCloseable {
 
     /** Polls received frames and returns their number. */
     int pollReceives(FrameSink sink) {
-        int count = receiveCompletions.poll(POLL_ENTRIES, receiveWorkCompletions);
+        int count = receiveCompletionQueue.poll(POLL_ENTRIES, receiveWorkCompletions);
         for (int i = 0; i < count; i++) {
             long completion = receiveWorkCompletions + (long) i * Wc.SIZE_BYTES;
             check(completion, "receiving");

@@ -25,9 +25,9 @@ final class Mlx5ReceiveRing extends ReceiveRing {
     private final SlotPool slots;
     private final QueueCounters counters;
     private final NativeArena arena;
-    private final CompletionQueue queuePairCompletions;
+    private final CompletionQueue queuePairCompletionQueue;
     private final Mlx5ReceiveRequests queuePairRequests;
-    private CompletionQueue workQueueCompletions;
+    private CompletionQueue workQueueCompletionQueue;
     private Mlx5ReceiveRequests workQueueRequests;
 
     Mlx5ReceiveRing(QueuePairResources queues) {
@@ -36,9 +36,9 @@ final class Mlx5ReceiveRing extends ReceiveRing {
         slots = queues.slots();
         counters = queues.counters();
         arena = queues.arena();
-        queuePairCompletions = queues.receiveCompletions();
-        queuePairRequests = new Mlx5ReceiveRequests(Mlx5dv.rings(queues.queuePair()).receive(), queuePairCompletions,
-                slots, counters, setup.options().receiveQueueDepth(), arena);
+        queuePairCompletionQueue = queues.receiveCompletionQueue();
+        queuePairRequests = new Mlx5ReceiveRequests(Mlx5dv.rings(queues.queuePair()).receive(),
+                queuePairCompletionQueue, slots, counters, setup.options().receiveQueueDepth(), arena);
     }
 
     @Override
@@ -52,16 +52,16 @@ final class Mlx5ReceiveRing extends ReceiveRing {
     }
 
     @Override
-    protected CompletionQueue workQueueCompletions() {
-        if (workQueueCompletions == null) {
-            workQueueCompletions = setup.receiveCompletionQueue(setup.options().receiveQueueDepth());
+    protected CompletionQueue workQueueCompletionQueue() {
+        if (workQueueCompletionQueue == null) {
+            workQueueCompletionQueue = setup.receiveCompletionQueue(setup.options().receiveQueueDepth());
         }
-        return workQueueCompletions;
+        return workQueueCompletionQueue;
     }
 
     @Override
     protected void addWorkQueue(WorkQueue workQueue, int depth) {
-        workQueueRequests = new Mlx5ReceiveRequests(Mlx5dv.ring(workQueue), workQueueCompletions, slots, counters,
+        workQueueRequests = new Mlx5ReceiveRequests(Mlx5dv.ring(workQueue), workQueueCompletionQueue, slots, counters,
                 depth, arena);
     }
 
@@ -118,14 +118,15 @@ final class Mlx5ReceiveRing extends ReceiveRing {
 
     @Override
     protected boolean owns(VerbsObject source) {
-        return source == queuePairCompletions || workQueueCompletions != null && source == workQueueCompletions;
+        return source == queuePairCompletionQueue
+                || workQueueCompletionQueue != null && source == workQueueCompletionQueue;
     }
 
     @Override
     protected void closeCompletions() {
-        queuePairCompletions.close();
-        if (workQueueCompletions != null) {
-            workQueueCompletions.close();
+        queuePairCompletionQueue.close();
+        if (workQueueCompletionQueue != null) {
+            workQueueCompletionQueue.close();
         }
     }
 }

@@ -45,7 +45,7 @@ final class Mlx5SendRing extends SendRing {
         int maxTsoHeaderBytes = queues.setup().maxTsoHeaderBytes();
         int maxSge = maxSge();
         NativeArena arena = queues.arena();
-        completionQueue = queues.sendCompletions();
+        completionQueue = queues.sendCompletionQueue();
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 arena.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
         int maxFrameBlocks = maxBlocks(maxSge, maxTsoHeaderBytes);

@@ -36,7 +36,7 @@ final class StridingReceiveRequests extends ReceiveRequests {
         super(queues.counters(), Math.min(queues.setup().plan().maxRequests(), ring.entries()), 1);
         StrideLayout layout = queues.setup().plan().layout();
         slots = queues.slots();
-        completionQueue = queues.receiveCompletions();
+        completionQueue = queues.receiveCompletionQueue();
         stridesPerChunk = layout.stridesPerChunk();
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 queues.arena().allocate(Mlx5CompletionQueue.SCRATCH_BYTES), true);

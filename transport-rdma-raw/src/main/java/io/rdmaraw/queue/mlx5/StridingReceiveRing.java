@@ -31,7 +31,7 @@ final class StridingReceiveRing extends ReceiveRing {
 
     StridingReceiveRing(QueuePairResources queues) {
         super(queues);
-        completionQueue = queues.receiveCompletions();
+        completionQueue = queues.receiveCompletionQueue();
         slots = queues.slots();
         requests = new StridingReceiveRequests(Mlx5dv.ring(queues.striding().workQueue()), queues);
         layout = slots.strideLayout();
@@ -49,7 +49,7 @@ final class StridingReceiveRing extends ReceiveRing {
     }
 
     @Override
-    protected CompletionQueue workQueueCompletions() {
+    protected CompletionQueue workQueueCompletionQueue() {
         return completionQueue;
     }
 

@@ -56,20 +56,20 @@ public final class RingScenario implements AutoCloseable {
     private final VerbsContext context = VerbsDevices.open("mlx5_0");
     private final ProtectionDomain domain = context.allocateProtectionDomain();
     private final CompletionChannel channel = context.createCompletionChannel();
-    private final CompletionQueue receiveCompletions = context.createCompletionQueue(REQUESTS - 1, channel, 0);
-    private final CompletionQueue sendCompletions = context.createCompletionQueue(REQUESTS - 1, null, 0);
+    private final CompletionQueue receiveCompletionQueue = context.createCompletionQueue(REQUESTS - 1, channel, 0);
+    private final CompletionQueue sendCompletionQueue = context.createCompletionQueue(REQUESTS - 1, null, 0);
     private final CompletionQueue sinkCompletions = context.createCompletionQueue(2 * SINK_RECEIVES, null, 0);
     private final PageMemory memory = PageMemory.map(MEMORY_BYTES);
     private final MemoryRegion region = domain.registerMemory(memory.address(), MEMORY_BYTES,
             VerbsContext.ACCESS_LOCAL_WRITE);
-    private final QueuePair queuePair = open(receiveCompletions, sendCompletions, OURS);
+    private final QueuePair queuePair = open(receiveCompletionQueue, sendCompletionQueue, OURS);
     private final QueuePair sink = open(sinkCompletions, sinkCompletions, SINK);
     private final MemorySegment incoming = arena.allocate(SLOT_BYTES);
     private final MemorySegment requests = arena.allocate(4096, 64);
     private final long scratch = requests.address();
-    private final CompletionRing receiveRing = Mlx5dv.ring(receiveCompletions);
+    private final CompletionRing receiveRing = Mlx5dv.ring(receiveCompletionQueue);
     private final QueuePairRings rings = Mlx5dv.rings(queuePair);
-    private final CompletionRing sendRing = Mlx5dv.ring(sendCompletions);
+    private final CompletionRing sendRing = Mlx5dv.ring(sendCompletionQueue);
     private final MemorySegment sessions = arena.allocate(2L * Mlx5CompletionQueue.SCRATCH_BYTES, 64);
     private final Mlx5CompletionQueue receives = new Mlx5CompletionQueue(receiveRing, sessions.address());
     private final Mlx5CompletionQueue sends = new Mlx5CompletionQueue(sendRing,
@@ -305,7 +305,7 @@ public final class RingScenario implements AutoCloseable {
         while (channel.pollEvent()) {
             continue;
         }
-        receives.arm(receiveCompletions.eventsTaken());
+        receives.arm(receiveCompletionQueue.eventsTaken());
         device.step();
         if (arrived == taken) {
             require(!channel.pollEvent(), "an event, and nothing has come in");
