@@ -75,7 +75,7 @@ static struct sv_shape *new_shape(uint32_t priority, const union sv_key *mask, u
     return shape;
 }
 
-static void full_mask(const struct sv_shape *shape, union sv_key *mask)
+static void expand_mask(const struct sv_shape *shape, union sv_key *mask)
 {
     memset(mask, 0, sizeof *mask);
     for (uint32_t i = 0; i < shape->word_count; i++)
@@ -85,7 +85,7 @@ static void full_mask(const struct sv_shape *shape, union sv_key *mask)
 static bool has_mask(const struct sv_shape *shape, const union sv_key *mask)
 {
     union sv_key own;
-    full_mask(shape, &own);
+    expand_mask(shape, &own);
     return memcmp(&own, mask, sizeof own) == 0;
 }
 
@@ -153,7 +153,7 @@ static struct sv_directory *with_shape(const struct sv_flow_table *table, int in
     directory->used_mask = table->rss_used_mask;
     for (n = 0; n < shapes; n++) {
         union sv_key mask;
-        full_mask(directory->shape[n], &mask);
+        expand_mask(directory->shape[n], &mask);
         for (uint32_t i = 0; i < SV_KEY_WORDS; i++) {
             directory->used_mask.words[i] |= mask.words[i];
             directory->wants_inner |= mask.words[i] != 0 && i >= SV_HEADER_WORDS;
@@ -206,7 +206,7 @@ static int add_shape(struct sv_flow_table *table, uint32_t priority, const union
 }
 
 /* Keeps searches short: a table is at most half full, including tombstones. */
-static int grow_shape(struct sv_flow_table *table, int index)
+static int rehash_if_half_full(struct sv_flow_table *table, int index)
 {
     struct sv_directory *old = directory_of(table);
     struct sv_shape *shape = old->shape[index];
@@ -214,7 +214,7 @@ static int grow_shape(struct sv_flow_table *table, int index)
     if ((shape->live + shape->dead + 1) * 2 <= slots)
         return 0;
     union sv_key mask;
-    full_mask(shape, &mask);
+    expand_mask(shape, &mask);
     struct sv_shape *bigger = new_shape(shape->priority, &mask, shape->live * 4 >= slots ? slots * 2 : slots);
     struct sv_directory *directory = bigger == NULL ? NULL : with_shape(table, index, bigger);
     if (directory == NULL) {
@@ -293,7 +293,7 @@ static int add_normal(struct sv_flow_table *table, struct sv_rule *rule, const s
     struct sv_rule *_Atomic *slot = find_slot(shape, rule);
     if (slot != NULL)
         return append_rule(slot, rule, spec->multicast);
-    error = grow_shape(table, index);
+    error = rehash_if_half_full(table, index);
     if (error == 0)
         insert(directory_of(table)->shape[index], rule);
     return error;
