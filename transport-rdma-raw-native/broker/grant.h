@@ -75,6 +75,6 @@ void grant_close(struct grant *grant, bool free_memory);
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
                    const struct sv_broker_rule *rule);
 int grant_remove_rule(struct grant *grant, const struct sv_broker_rule *rule);
-int grant_mac_changed(struct grant *grant);
+int grant_update_mac(struct grant *grant);
 
 #endif

@@ -100,7 +100,7 @@ static int mac_filter_type_of(struct grant *grant, const struct sv_rule_spec *sp
 {
     int filter = sv_mac_filter_type(spec, grant->mac);
     /* The interface may have had this address for a moment, and the client has not reported it yet. */
-    if (filter == PACKET_MR_UNICAST && grant_mac_changed(grant) == 0)
+    if (filter == PACKET_MR_UNICAST && grant_update_mac(grant) == 0)
         filter = sv_mac_filter_type(spec, grant->mac);
     return filter;
 }
@@ -188,7 +188,7 @@ int grant_remove_rule(struct grant *grant, const struct sv_broker_rule *rule)
     return 0;
 }
 
-int grant_mac_changed(struct grant *grant)
+int grant_update_mac(struct grant *grant)
 {
     int error = interface_mac(grant->mac_filter_fd, grant->netdev, grant->mac);
     if (error != 0)

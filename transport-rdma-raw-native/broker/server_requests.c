@@ -140,7 +140,7 @@ static int handle(struct server *server, struct client *client, const struct sv_
     if (request->call == SV_BROKER_REMOVE_RULE)
         return grant_remove_rule(&client->grant, &request->rule);
     if (request->call == SV_BROKER_MAC_CHANGED)
-        return grant_mac_changed(&client->grant);
+        return grant_update_mac(&client->grant);
     return sv_explain(EPROTO, "the broker does not know this request");
 }
 

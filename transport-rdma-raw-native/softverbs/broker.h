@@ -141,7 +141,7 @@ int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wante
 /* One thread at a time may call the following functions. Each waits for the broker, for a bounded time. */
 int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
-void sv_broker_mac_changed(struct sv_broker *broker);
+void sv_broker_report_mac_change(struct sv_broker *broker);
 void sv_broker_close(struct sv_broker *broker);
 
 #endif

@@ -390,7 +390,7 @@ void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *
     (void)transact_rule(broker, SV_BROKER_REMOVE_RULE, spec);
 }
 
-void sv_broker_mac_changed(struct sv_broker *broker)
+void sv_broker_report_mac_change(struct sv_broker *broker)
 {
     struct sv_broker_request request;
     memset(&request, 0, sizeof request);

@@ -235,8 +235,8 @@ int sv_busy_poll_add(struct sv_busy_poll *poll, int socket, uint32_t queue, bool
  */
 static void restore_instance(const struct sv_busy_poll *poll, uint32_t id, const struct sv_napi_settings *saved)
 {
-    struct sv_napi_settings now;
-    if (sv_netdev_get_napi(&poll->family, id, &now) != 0 || now.ifindex == poll->ifindex)
+    struct sv_napi_settings current;
+    if (sv_netdev_get_napi(&poll->family, id, &current) != 0 || current.ifindex == poll->ifindex)
         (void)sv_netdev_set_napi(&poll->family, id, saved);
 }
 

@@ -65,11 +65,11 @@ SV_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c
 }
 
 /* Returns the interface's sockets from the channel to the receive thread, which then moves the frames. */
-static void release_sockets(struct sv_channel *channel)
+static void return_sockets(struct sv_channel *channel)
 {
     struct sv_device *device = sv_device_of(channel->ibv.context);
-    if (device->ops->release_channel != NULL)
-        device->ops->release_channel(device, channel);
+    if (device->ops->return_sockets != NULL)
+        device->ops->return_sockets(device, channel);
 }
 
 SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
@@ -80,7 +80,7 @@ SV_EXPORT int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
     pthread_mutex_unlock(&channel->mutex);
     if (busy)
         return EBUSY;
-    release_sockets(channel);
+    return_sockets(channel);
     if (ibv->fd != channel->token_fd)
         close(ibv->fd);
     close(channel->token_fd);
@@ -109,7 +109,7 @@ static bool awaits_frames(const struct sv_cq *cq)
 }
 
 /* The caller holds the queue's produce lock. */
-void sv_channel_cq_armed(struct sv_cq *cq)
+void sv_channel_on_cq_armed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
     if (awaits_frames(cq) && atomic_fetch_add(&channel->armed_cqs, 1) == 0)
@@ -117,7 +117,7 @@ void sv_channel_cq_armed(struct sv_cq *cq)
 }
 
 /* The caller holds the produce lock, or nothing refers to the queue any more. */
-void sv_channel_cq_disarmed(struct sv_cq *cq)
+void sv_channel_on_cq_disarmed(struct sv_cq *cq)
 {
     struct sv_channel *channel = (struct sv_channel *)cq->ibv.channel;
     if (awaits_frames(cq) && atomic_fetch_sub(&channel->armed_cqs, 1) == 1)
@@ -128,24 +128,24 @@ void sv_channel_cq_disarmed(struct sv_cq *cq)
  * Called before a new rule steers frames to the queue, which may be armed already. If the sockets cannot be watched,
  * the receive thread retries.
  */
-void sv_channel_rule_added(struct sv_cq *cq)
+void sv_channel_on_rule_added(struct sv_cq *cq)
 {
     struct sv_device *device = sv_device_of(cq->ibv.context);
     sv_spin_lock(&cq->produce_lock);
     bool becomes_counted = cq->steering_rules++ == 0 && cq->armed != SV_ARM_NONE;
     if (becomes_counted)
-        sv_channel_cq_armed(cq);
+        sv_channel_on_cq_armed(cq);
     sv_spin_unlock(&cq->produce_lock);
     if (becomes_counted && cq->ibv.channel != NULL && device->ops->arm != NULL)
         (void)device->ops->arm(device, cq);
 }
 
 /* Called when a rule no longer steers frames to the queue. */
-void sv_channel_rule_removed(struct sv_cq *cq)
+void sv_channel_on_rule_removed(struct sv_cq *cq)
 {
     sv_spin_lock(&cq->produce_lock);
     if (cq->steering_rules == 1 && cq->armed != SV_ARM_NONE)
-        sv_channel_cq_disarmed(cq);
+        sv_channel_on_cq_disarmed(cq);
     cq->steering_rules--;
     sv_spin_unlock(&cq->produce_lock);
 }
@@ -248,7 +248,7 @@ static struct sv_cq *poll_interface(struct sv_channel *channel, struct sv_device
     pthread_mutex_unlock(&channel->mutex);
     /* All frames were for queues that other threads poll, so the receive thread can watch the sockets. */
     if (is_idle)
-        release_sockets(channel);
+        return_sockets(channel);
     return cq;
 }
 
@@ -263,7 +263,7 @@ static int await_token(struct sv_channel *channel)
             errno = EAGAIN;
             return -1;
         }
-        release_sockets(channel);
+        return_sockets(channel);
     }
     return read(channel->token_fd, &one, sizeof one) == sizeof one ? 0 : -1;
 }

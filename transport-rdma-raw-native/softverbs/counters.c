@@ -89,8 +89,8 @@ SV_EXPORT int softverbs_query_counters(struct ibv_context *context, struct softv
     struct sv_device *device = sv_device_of(context);
     memset(counters, 0, sizeof *counters);
     sv_device_lock(device);
-    counters->sent = device->destroyed_queues_sent;
-    counters->received = device->destroyed_queues_received;
+    counters->sent = device->closed_sent;
+    counters->received = device->closed_received;
     for (struct sv_qp *qp = device->qps; qp != NULL; qp = qp->next) {
         add_sent(qp, &counters->sent);
         add_received(&qp->rq, &counters->received);

@@ -32,7 +32,7 @@ bool sv_cq_publish(struct sv_cq *cq, uint32_t produced, bool error)
     if (cq->armed != SV_ARM_ANY && !error)
         return false;
     cq->armed = SV_ARM_NONE;
-    sv_channel_cq_disarmed(cq);
+    sv_channel_on_cq_disarmed(cq);
     return true;
 }
 
@@ -170,7 +170,7 @@ int sv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
         return error;
     sv_spin_lock(&cq->produce_lock);
     if (cq->armed == SV_ARM_NONE)
-        sv_channel_cq_armed(cq);
+        sv_channel_on_cq_armed(cq);
     /* A request for all completions replaces one for solicited ones, never the reverse. */
     if (!solicited_only)
         cq->armed = SV_ARM_ANY;
@@ -268,7 +268,7 @@ SV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
     if (atomic_load(&cq->users) != 0)
         return EBUSY;
     if (cq->armed != SV_ARM_NONE)
-        sv_channel_cq_disarmed(cq);
+        sv_channel_on_cq_disarmed(cq);
     sv_channel_withdraw_events(cq);
     sv_async_withdraw_events(context, cq);
     pthread_mutex_lock(&ibcq->mutex);

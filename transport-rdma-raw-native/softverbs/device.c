@@ -82,8 +82,8 @@ static void unlink_qp(struct sv_device *device, struct sv_qp *qp)
     *(qp->prev != NULL ? &qp->prev->next : &device->qps) = qp->next;
     if (qp->next != NULL)
         qp->next->prev = qp->prev;
-    sv_queue_counters_add(&device->destroyed_queues_sent, &qp->sq.counters);
-    sv_queue_counters_add(&device->destroyed_queues_received, &qp->rq.counters);
+    sv_queue_counters_add(&device->closed_sent, &qp->sq.counters);
+    sv_queue_counters_add(&device->closed_received, &qp->rq.counters);
 }
 
 int sv_device_remove_qp(struct sv_device *device, struct sv_qp *qp)
@@ -117,7 +117,7 @@ void sv_device_remove_wq(struct sv_device *device, struct sv_wq *wq)
     *(wq->prev != NULL ? &wq->prev->next : &device->wqs) = wq->next;
     if (wq->next != NULL)
         wq->next->prev = wq->prev;
-    sv_queue_counters_add(&device->destroyed_queues_received, &wq->rq.counters);
+    sv_queue_counters_add(&device->closed_received, &wq->rq.counters);
     sv_device_unlock(device);
     pthread_mutex_unlock(&device->grace_mutex);
 }

@@ -32,10 +32,10 @@ enum { SV_TSO_MIN_SEGMENTS = 4 };
  *   progress: moves received frames into receive queues and returns their number. poll_cq calls it without a lock.
  *   arm: ensures that frames arriving from now on raise completion events.
  *   poll_channel: if frames make the descriptor of this channel readable, moves them and returns true.
- *   release_channel: stops frames from making the descriptor of this channel readable. A port has both poll_channel and
- *     release_channel, or neither.
- *   rule_added, rule_removed: update the port's own steering, and may wait. The caller holds the device's rules_mutex.
- *     rule_added may fail with an errno.
+ *   return_sockets: stops frames from making the descriptor of this channel readable. A port has both poll_channel and
+ *     return_sockets, or neither.
+ *   on_rule_added, on_rule_removed: update the port's own steering, and may wait. The caller holds the device's
+ *     rules_mutex. on_rule_added may fail with an errno.
  *   quiesce: part of a grace period, for threads that deliver without an sq.lock.
  *   add_counters: adds the drops of frames that belong to no queue.
  */
@@ -47,9 +47,9 @@ struct sv_port_ops {
     unsigned (*progress)(struct sv_device *device);
     int (*arm)(struct sv_device *device, struct sv_cq *cq);
     bool (*poll_channel)(struct sv_device *device, const struct sv_channel *channel);
-    void (*release_channel)(struct sv_device *device, struct sv_channel *channel);
-    int (*rule_added)(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
-    void (*rule_removed)(struct sv_device *device, struct sv_flow *flow);
+    void (*return_sockets)(struct sv_device *device, struct sv_channel *channel);
+    int (*on_rule_added)(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
+    void (*on_rule_removed)(struct sv_device *device, struct sv_flow *flow);
     void (*quiesce)(struct sv_device *device);
     void (*add_counters)(struct sv_device *device, struct softverbs_counters *counters);
 };
@@ -101,10 +101,9 @@ struct sv_device {
     uint32_t next_sender_number;
     uint64_t registered_bytes;
     struct sv_faults faults;
-    /* Counters of destroyed queues; those received also contain the counters of a port that has been closed. */
-    struct softverbs_queue_counters destroyed_queues_sent;
-    struct softverbs_queue_counters destroyed_queues_received;
-    uint64_t destroyed_cq_overruns;
+    /* Counters of destroyed queues; those received also contain the counters of a closed port. */
+    struct softverbs_queue_counters closed_sent;
+    struct softverbs_queue_counters closed_received;
 };
 
 static inline void sv_device_lock(struct sv_device *device)

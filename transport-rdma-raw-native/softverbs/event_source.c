@@ -66,10 +66,10 @@ static int move_sockets(struct sv_netdev_port *port, int to)
 }
 
 /*
- * The caller holds the mutex. A channel counts as armed before it reads sockets_epoll_fd, so one of the two sees the
- * other.
+ * Returns the sockets to the receive thread if a channel is armed, otherwise to none. The caller holds the mutex. A
+ * channel counts as armed before it reads sockets_epoll_fd, so one of the two sees the other.
  */
-static void detach_sockets(struct sv_netdev_port *port)
+static void return_sockets(struct sv_netdev_port *port)
 {
     (void)move_sockets(port, -1);
     if (atomic_load(&port->device->armed_channels) > 0)
@@ -86,7 +86,7 @@ static bool others_are_armed(const struct sv_netdev_port *port, const struct sv_
     return all > (atomic_load(&channel->armed_cqs) > 0);
 }
 
-/* The caller holds the mutex. A channel armed at the same time may rely on this call: see detach_sockets(). */
+/* The caller holds the mutex. A channel armed at the same time may rely on this call: see return_sockets(). */
 static int attach_to_channel(struct sv_netdev_port *port, const struct sv_channel *channel)
 {
     int error = move_sockets(port, channel->ibv.fd);
@@ -126,24 +126,24 @@ bool sv_netdev_port_poll_channel(struct sv_device *device, const struct sv_chann
     return true;
 }
 
-void sv_netdev_port_release_channel(struct sv_device *device, struct sv_channel *channel)
+void sv_netdev_port_return_sockets(struct sv_device *device, struct sv_channel *channel)
 {
     struct sv_netdev_port *port = device->port;
     pthread_mutex_lock(&port->event_mutex);
     if (atomic_load(&port->sockets_epoll_fd) == channel->ibv.fd) {
-        detach_sockets(port);
+        return_sockets(port);
         atomic_store_explicit(&port->single_armings, 0, memory_order_relaxed);
     }
     pthread_mutex_unlock(&port->event_mutex);
 }
 
-void sv_event_source_frames_polled(struct sv_netdev_port *port, unsigned moved)
+void sv_event_source_on_frames_polled(struct sv_netdev_port *port, unsigned moved)
 {
     if (atomic_load_explicit(&port->device->armed_channels, memory_order_relaxed) > 0 ||
         atomic_fetch_add_explicit(&port->unarmed_frames, moved, memory_order_relaxed) + moved < MAX_UNARMED_FRAMES ||
         !sv_mutex_trylock(&port->event_mutex))
         return;
-    detach_sockets(port);
+    return_sockets(port);
     pthread_mutex_unlock(&port->event_mutex);
 }
 

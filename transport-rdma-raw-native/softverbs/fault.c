@@ -161,7 +161,7 @@ static void move_queues_to_error(struct sv_device *device)
     for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next) {
         sv_spin_lock(&wq->rq.deliver_lock);
         if (atomic_load(&wq->rq.state) != SV_RQ_RESET)
-            sv_wq_enter_error_delivering(wq);
+            sv_wq_enter_error_locked(wq);
         sv_spin_unlock(&wq->rq.deliver_lock);
     }
 }

@@ -25,9 +25,9 @@ static int add_rule(struct sv_device *device, struct sv_rule *rule, const struct
                     struct sv_flow *flow)
 {
     int error = atomic_load(&device->failed) ? EIO : sv_flow_table_add(&device->flows, rule, spec);
-    if (error != 0 || device->ops->rule_added == NULL)
+    if (error != 0 || device->ops->on_rule_added == NULL)
         return error;
-    error = device->ops->rule_added(device, spec, rule);
+    error = device->ops->on_rule_added(device, spec, rule);
     if (error != 0)
         sv_flow_table_remove(&device->flows, flow);
     return error;
@@ -49,14 +49,14 @@ static struct sv_cq *receive_cq(const struct sv_qp *qp, uint32_t entry)
 static void notify_rule_added(const struct sv_qp *qp)
 {
     for (uint32_t i = 0; i < receive_queue_count(qp); i++)
-        sv_channel_rule_added(receive_cq(qp, i));
+        sv_channel_on_rule_added(receive_cq(qp, i));
 }
 
 /* Called while the queue pair exists: its destruction has to wait for its rules. */
 static void notify_rule_removed(const struct sv_qp *qp)
 {
     for (uint32_t i = 0; i < receive_queue_count(qp); i++)
-        sv_channel_rule_removed(receive_cq(qp, i));
+        sv_channel_on_rule_removed(receive_cq(qp, i));
 }
 
 /* ---- rules ---- */
@@ -120,8 +120,8 @@ int sv_destroy_flow(struct ibv_flow *ibflow)
     if (error != 0)
         return error;
     pthread_mutex_lock(&device->rules_mutex);
-    if (device->ops->rule_removed != NULL)
-        device->ops->rule_removed(device, flow);
+    if (device->ops->on_rule_removed != NULL)
+        device->ops->on_rule_removed(device, flow);
     sv_flow_table_remove(&device->flows, flow);
     notify_rule_removed(flow->rule->qp);
     pthread_mutex_unlock(&device->rules_mutex);

@@ -43,7 +43,7 @@ static void handle_change(struct sv_netdev_port *port, const struct nlmsghdr *me
         uint32_t mtu = 0;
         if (attribute->rta_type == IFLA_ADDRESS && RTA_PAYLOAD(attribute) == sizeof port->device->mac &&
             memcmp(port->device->mac, RTA_DATA(attribute), sizeof port->device->mac) != 0)
-            sv_netdev_port_mac_changed(port, RTA_DATA(attribute));
+            sv_netdev_port_record_mac(port, RTA_DATA(attribute));
         if (attribute->rta_type == IFLA_MTU && RTA_PAYLOAD(attribute) == sizeof mtu)
             memcpy(&mtu, RTA_DATA(attribute), sizeof mtu);
         if (mtu > 0)

@@ -181,7 +181,7 @@ void sv_netdev_port_close_interface(struct sv_netdev_port *port)
     atomic_store(&port->device->port_up, true);
 }
 
-void sv_netdev_port_mac_changed(struct sv_netdev_port *port, const uint8_t mac[6])
+void sv_netdev_port_record_mac(struct sv_netdev_port *port, const uint8_t mac[6])
 {
     sv_device_lock(port->device);
     memcpy(port->device->mac, mac, 6);
@@ -196,7 +196,7 @@ void sv_netdev_port_update_steering_mac(struct sv_netdev_port *port)
         return;
     port->mac_update_pending = false;
     if (port->broker != NULL)
-        sv_broker_mac_changed(port->broker);
+        sv_broker_report_mac_change(port->broker);
     else if (port->steering != NULL)
         sv_steering_set_mac(port->steering, port->device->mac);
     pthread_mutex_unlock(&port->device->rules_mutex);
@@ -261,7 +261,7 @@ static int add_to_steering(const struct sv_netdev_port *port, const struct sv_ru
     return port->steering != NULL ? sv_steering_add(port->steering, spec) : 0;
 }
 
-int sv_netdev_port_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
+int sv_netdev_port_on_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct sv_netdev_port *port = device->port;
     int error = add_to_steering(port, spec);
@@ -278,7 +278,7 @@ int sv_netdev_port_rule_added(struct sv_device *device, const struct sv_rule_spe
     return 0;
 }
 
-void sv_netdev_port_rule_removed(struct sv_device *device, struct sv_flow *flow)
+void sv_netdev_port_on_rule_removed(struct sv_device *device, struct sv_flow *flow)
 {
     struct sv_netdev_port *port = device->port;
     const struct sv_rule *rule = flow->rule;

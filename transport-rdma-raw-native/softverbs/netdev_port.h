@@ -132,7 +132,7 @@ int sv_netdev_port_open_interface(struct sv_netdev_port *port);
 int sv_netdev_port_add_receiver(struct sv_netdev_port *port, struct sv_receiver *receiver);
 void sv_netdev_port_close_interface(struct sv_netdev_port *port);
 /* Records a new MAC address of the interface. Only the receive thread calls this. */
-void sv_netdev_port_mac_changed(struct sv_netdev_port *port, const uint8_t mac[6]);
+void sv_netdev_port_record_mac(struct sv_netdev_port *port, const uint8_t mac[6]);
 /* Updates steering after a MAC address change. If another thread is changing a rule, a later call does it. */
 void sv_netdev_port_update_steering_mac(struct sv_netdev_port *port);
 /* Returns true if the port delivers frames to this address itself instead of sending them. Lock-free. */
@@ -182,7 +182,7 @@ enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 
 int sv_event_source_add(int epoll_fd, int fd, enum sv_event_source source);
 /* A poller has moved frames while the sockets are in an epoll instance. */
-void sv_event_source_frames_polled(struct sv_netdev_port *port, unsigned moved);
+void sv_event_source_on_frames_polled(struct sv_netdev_port *port, unsigned moved);
 /* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */
 void sv_event_source_pause(struct sv_netdev_port *port);
 void sv_event_source_resume(struct sv_netdev_port *port);
@@ -230,9 +230,9 @@ void sv_netdev_port_quiesce(struct sv_device *device);
 /* event_source.c */
 int sv_netdev_port_arm(struct sv_device *device, struct sv_cq *cq);
 bool sv_netdev_port_poll_channel(struct sv_device *device, const struct sv_channel *channel);
-void sv_netdev_port_release_channel(struct sv_device *device, struct sv_channel *channel);
+void sv_netdev_port_return_sockets(struct sv_device *device, struct sv_channel *channel);
 /* netdev_port.c */
-int sv_netdev_port_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
-void sv_netdev_port_rule_removed(struct sv_device *device, struct sv_flow *flow);
+int sv_netdev_port_on_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule);
+void sv_netdev_port_on_rule_removed(struct sv_device *device, struct sv_flow *flow);
 
 #endif

@@ -38,7 +38,7 @@ static void keep_counters(struct sv_netdev_port *port)
     struct softverbs_counters last;
     memset(&last, 0, sizeof last);
     sv_netdev_port_add_counters(port->device, &last);
-    sv_queue_counters_add(&port->device->destroyed_queues_received, &last.received);
+    sv_queue_counters_add(&port->device->closed_received, &last.received);
 }
 
 void sv_netdev_port_close(struct sv_device *device)

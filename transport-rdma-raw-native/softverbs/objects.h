@@ -363,10 +363,10 @@ struct sv_cq *sv_cq_create(struct ibv_context *context, uint32_t cqe, struct ibv
 struct ibv_cq_ex *sv_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
 
 /* channel.c */
-void sv_channel_cq_armed(struct sv_cq *cq);
-void sv_channel_rule_added(struct sv_cq *cq);
-void sv_channel_rule_removed(struct sv_cq *cq);
-void sv_channel_cq_disarmed(struct sv_cq *cq);
+void sv_channel_on_cq_armed(struct sv_cq *cq);
+void sv_channel_on_rule_added(struct sv_cq *cq);
+void sv_channel_on_rule_removed(struct sv_cq *cq);
+void sv_channel_on_cq_disarmed(struct sv_cq *cq);
 void sv_channel_notify(struct sv_cq *cq);
 void sv_channel_withdraw_events(struct sv_cq *cq);
 bool sv_token_try_wait(int fd);
@@ -376,7 +376,7 @@ bool sv_channel_is_nonblocking(const struct sv_channel *channel);
 /* qp.c, qp_state.c */
 struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 void sv_qp_enter_error(struct sv_qp *qp);
-void sv_qp_enter_error_delivering(struct sv_qp *qp);
+void sv_qp_enter_error_locked(struct sv_qp *qp);
 
 /* receive_post.c */
 int sv_rq_init(struct sv_rq *rq, struct sv_device *device, uint32_t max_wr, uint32_t max_sge);
@@ -396,7 +396,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq);
 struct ibv_rwq_ind_table *sv_create_rwq_ind_table(struct ibv_context *context,
                                                   struct ibv_rwq_ind_table_init_attr *attr);
 int sv_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
-void sv_wq_enter_error_delivering(struct sv_wq *wq);
+void sv_wq_enter_error_locked(struct sv_wq *wq);
 
 /* flow.c, counters.c */
 struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr);

@@ -98,23 +98,23 @@ static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_
 
 /* ---- rules ---- */
 
-static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
+static int on_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct packet_port *port = device->port;
     int error = port->tc_link_fd < 0 ? sv_port_reservations_add(&port->reservations, spec) : 0;
     if (error != 0)
         return error;
-    error = sv_netdev_port_rule_added(device, spec, rule);
+    error = sv_netdev_port_on_rule_added(device, spec, rule);
     if (error != 0)
         sv_port_reservations_remove(&port->reservations, spec->type, &spec->mask, rule);
     return error;
 }
 
-static void rule_removed(struct sv_device *device, struct sv_flow *flow)
+static void on_rule_removed(struct sv_device *device, struct sv_flow *flow)
 {
     struct packet_port *port = device->port;
     sv_port_reservations_remove(&port->reservations, flow->type, &flow->mask, flow->rule);
-    sv_netdev_port_rule_removed(device, flow);
+    sv_netdev_port_on_rule_removed(device, flow);
 }
 
 static void add_counters(struct sv_device *device, struct softverbs_counters *counters)
@@ -149,9 +149,9 @@ const struct sv_port_ops sv_packet_ops = {
     .progress = sv_netdev_port_progress,
     .arm = sv_netdev_port_arm,
     .poll_channel = sv_netdev_port_poll_channel,
-    .release_channel = sv_netdev_port_release_channel,
-    .rule_added = rule_added,
-    .rule_removed = rule_removed,
+    .return_sockets = sv_netdev_port_return_sockets,
+    .on_rule_added = on_rule_added,
+    .on_rule_removed = on_rule_removed,
     .quiesce = sv_netdev_port_quiesce,
     .add_counters = add_counters,
 };

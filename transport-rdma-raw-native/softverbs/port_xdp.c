@@ -113,7 +113,7 @@ static SV_HOT unsigned send_by_packet_socket(struct sv_netdev_port *base, const 
  * Without rules that want copies, the kernel need not run the filter for each frame. The first such rule attaches the
  * ring before the rule takes effect.
  */
-static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
+static int on_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct xdp_port *port = device->port;
     if (spec->dont_trap || spec->type != IBV_FLOW_ATTR_NORMAL) {
@@ -123,7 +123,7 @@ static int rule_added(struct sv_device *device, const struct sv_rule_spec *spec,
         if (error != 0)
             return error;
     }
-    return sv_netdev_port_rule_added(device, spec, rule);
+    return sv_netdev_port_on_rule_added(device, spec, rule);
 }
 
 #define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED) \
@@ -228,9 +228,9 @@ const struct sv_port_ops sv_xdp_ops = {
     .progress = sv_netdev_port_progress,
     .arm = sv_netdev_port_arm,
     .poll_channel = sv_netdev_port_poll_channel,
-    .release_channel = sv_netdev_port_release_channel,
-    .rule_added = rule_added,
-    .rule_removed = sv_netdev_port_rule_removed,
+    .return_sockets = sv_netdev_port_return_sockets,
+    .on_rule_added = on_rule_added,
+    .on_rule_removed = sv_netdev_port_on_rule_removed,
     .quiesce = sv_netdev_port_quiesce,
     .add_counters = sv_netdev_port_add_counters,
 };

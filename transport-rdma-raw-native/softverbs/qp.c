@@ -170,7 +170,7 @@ SV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_att
 static void count_unpolled(struct sv_device *device, uint32_t frames)
 {
     sv_device_lock(device);
-    device->destroyed_queues_received.not_ready += frames;
+    device->closed_received.not_ready += frames;
     sv_device_unlock(device);
 }
 

@@ -44,7 +44,7 @@ static int check_transition(enum ibv_qp_state from, enum ibv_qp_state to, const 
  * Moves the queue pair to ERR: posted work requests complete as flushed. The caller holds deliver_lock. A later poster
  * sees the state, or its work requests are seen here: see the fence in sv_rq_post().
  */
-void sv_qp_enter_error_delivering(struct sv_qp *qp)
+void sv_qp_enter_error_locked(struct sv_qp *qp)
 {
     atomic_store_explicit(&qp->state, IBV_QPS_ERR, memory_order_relaxed);
     atomic_store_explicit(&qp->rq.state, SV_RQ_ERROR, memory_order_relaxed);
@@ -55,7 +55,7 @@ void sv_qp_enter_error_delivering(struct sv_qp *qp)
 void sv_qp_enter_error(struct sv_qp *qp)
 {
     sv_spin_lock(&qp->rq.deliver_lock);
-    sv_qp_enter_error_delivering(qp);
+    sv_qp_enter_error_locked(qp);
     sv_spin_unlock(&qp->rq.deliver_lock);
 }
 
@@ -79,7 +79,7 @@ static void apply_locked(struct sv_qp *qp, enum ibv_qp_state to)
     if (to == IBV_QPS_RESET)
         reset(qp);
     if (to == IBV_QPS_ERR) {
-        sv_qp_enter_error_delivering(qp);
+        sv_qp_enter_error_locked(qp);
     } else {
         atomic_store_explicit(&qp->state, to, memory_order_relaxed);
         atomic_store_explicit(&qp->rq.state, rq_states[to], memory_order_relaxed);

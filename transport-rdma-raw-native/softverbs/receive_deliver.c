@@ -63,9 +63,9 @@ static inline enum ibv_wc_status fill_receive(struct sv_rq *rq, const struct ibv
 static void enter_error(struct sv_rq *rq, bool overrun)
 {
     if (rq->qp != NULL)
-        sv_qp_enter_error_delivering(rq->qp);
+        sv_qp_enter_error_locked(rq->qp);
     else
-        sv_wq_enter_error_delivering(rq->wq);
+        sv_wq_enter_error_locked(rq->wq);
     if (!overrun)
         return;
     struct ibv_async_event event;

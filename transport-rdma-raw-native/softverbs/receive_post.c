@@ -86,7 +86,7 @@ SV_HOT int sv_rq_post(struct sv_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_
     }
     atomic_store_explicit(&rq->posted, posted, memory_order_release);
     /*
-     * Pairs with sv_qp_enter_error_delivering(): it sees these receives, or this thread sees the state and flushes
+     * Pairs with sv_qp_enter_error_locked(): it sees these receives, or this thread sees the state and flushes
      * them.
      */
     atomic_thread_fence(memory_order_seq_cst);

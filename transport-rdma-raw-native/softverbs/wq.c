@@ -60,8 +60,8 @@ struct ibv_wq *sv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr
     return &wq->ibv;
 }
 
-/* The caller holds deliver_lock; see sv_qp_enter_error_delivering(). */
-void sv_wq_enter_error_delivering(struct sv_wq *wq)
+/* The caller holds deliver_lock; see sv_qp_enter_error_locked(). */
+void sv_wq_enter_error_locked(struct sv_wq *wq)
 {
     atomic_store_explicit(&wq->rq.state, SV_RQ_ERROR, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
@@ -95,7 +95,7 @@ static int change_state(struct sv_wq *wq, enum ibv_wq_state from, enum ibv_wq_st
     }
     if (from == IBV_WQS_RESET)
         return EINVAL;
-    sv_wq_enter_error_delivering(wq);
+    sv_wq_enter_error_locked(wq);
     return 0;
 }
 
@@ -141,7 +141,7 @@ int sv_destroy_wq(struct ibv_wq *ibwq)
     sv_rq_clear_gso_wq(&wq->rq);
     /* Received frames that were not polled are lost. */
     sv_device_lock(device);
-    device->destroyed_queues_received.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.wr_ring);
+    device->closed_received.not_ready += sv_cq_purge(wq->rq.cq, &wq->rq.wr_ring);
     sv_device_unlock(device);
     atomic_fetch_sub(&wq->rq.pd->users, 1);
     atomic_fetch_sub(&wq->rq.cq->users, 1);

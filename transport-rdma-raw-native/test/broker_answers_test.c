@@ -47,7 +47,7 @@ static int fake_continue(struct grant *grant)
     return ENOMEM;
 }
 
-static int fake_mac_changed(struct grant *grant)
+static int fake_update_mac(struct grant *grant)
 {
     (void)grant;
     return ENODEV;
@@ -56,7 +56,7 @@ static int fake_mac_changed(struct grant *grant)
 #define journal fake_journal
 #define send_with_fds(FD, BYTES, LENGTH, ...) fake_send(BYTES, LENGTH)
 #define grant_continue_opening fake_continue
-#define grant_mac_changed fake_mac_changed
+#define grant_update_mac fake_update_mac
 
 #include "../broker/server_requests.c"
 

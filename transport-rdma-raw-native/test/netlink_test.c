@@ -11,7 +11,7 @@
 #define sv_netdev_port_attach_tc tested_put_tc
 #define sv_device_set_port_up fake_set_port_up
 #define sv_device_fail fake_fail
-#define sv_netdev_port_mac_changed fake_mac_changed
+#define sv_netdev_port_record_mac fake_record_mac
 #define sv_netdev_port_apply_mtu fake_mtu_known
 
 #include "harness.h"
@@ -64,7 +64,7 @@ void fake_set_port_up(struct sv_device *device, bool up)
     (void)device, (void)up;
 }
 
-void fake_mac_changed(struct sv_netdev_port *port, const uint8_t mac[6])
+void fake_record_mac(struct sv_netdev_port *port, const uint8_t mac[6])
 {
     (void)port, (void)mac;
 }
