@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures ibv_req_notify_cq(), which event loops call before each sleep, while another thread adds and removes flow
- * rules. The rules have PRIORITIES different priorities, so shapes come and go and the provider needs grace periods.
+ * rules. The rules have PRIORITIES different priorities, so subtables come and go and the provider needs grace periods.
  *   SOFTVERBS_DEVICES=xdp:veth0 LD_LIBRARY_PATH=target/native/lib target/native/arming xdp:veth0 [RULES_PER_SECOND
  *     [SECONDS]]
  */

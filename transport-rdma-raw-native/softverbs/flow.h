@@ -3,13 +3,13 @@
 #define SV_FLOW_H
 
 /*
- * Flow steering. A rule is a key under a mask. Rules with the same priority and mask share a shape, which is one hash
- * table (tuple space search). A frame is parsed once into a key, which probes one table per shape, lowest priority
- * number first.
+ * Flow steering. A rule is a key under a mask. Rules with the same priority and mask share a subtable, which is a hash
+ * table (tuple space search). A frame is parsed once into a key, which probes each subtable, lowest priority number
+ * first.
  *
  * Readers are senders, each under its sq.lock. They see
- *   - the directory (the list of shapes): immutable, replaced as a whole;
- *   - the slots of a shape's table: written in place, one atomic pointer each;
+ *   - the directory (the list of subtables): immutable, replaced as a whole;
+ *   - the slots of a subtable: written in place, one atomic pointer each;
  *   - the generation, which grows with each change and so invalidates cached verdicts.
  *
  * Removed objects are freed after a grace period (quiesce).
@@ -69,7 +69,7 @@ struct sv_rule_spec {
     struct sv_counters *counters;
 };
 
-struct sv_shape {
+struct sv_subtable {
     uint32_t priority;
     uint32_t word_count;
     uint8_t word_index[SV_KEY_WORDS];   /* words of the key that the mask touches */
@@ -81,10 +81,10 @@ struct sv_shape {
 };
 
 struct sv_directory {
-    uint32_t shape_count;
+    uint32_t subtable_count;
     bool wants_inner;
     union sv_key used_mask;             /* all bits that rules or RSS hashes use */
-    struct sv_shape *shape[];
+    struct sv_subtable *subtable[];
 };
 
 struct sv_flow_table {
@@ -155,7 +155,7 @@ int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_fl
 void sv_flow_table_destroy(struct sv_flow_table *table);
 int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const struct sv_rule_spec *spec);
 void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow);
-uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key);
+uint32_t sv_subtable_hash(const struct sv_subtable *subtable, const union sv_key *key);
 
 /* steer.c */
 void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SHAPES_PER_PRIORITY = 6, FIRST_SLOTS = 16 };
+enum { MAX_SUBTABLES_PER_PRIORITY = 6, FIRST_SLOTS = 16 };
 
 /*
  * Marks the slot of a removed rule, so that a search continues beyond it. No frame has these layers, so the key matches
@@ -14,11 +14,11 @@ enum { MAX_SHAPES_PER_PRIORITY = 6, FIRST_SLOTS = 16 };
  */
 const struct sv_rule sv_tombstone = {.key.outer.layers = 0xffff};
 
-uint32_t sv_shape_hash(const struct sv_shape *shape, const union sv_key *key)
+uint32_t sv_subtable_hash(const struct sv_subtable *subtable, const union sv_key *key)
 {
     uint64_t hash = 0x9e3779b97f4a7c15u;
-    for (uint32_t i = 0; i < shape->word_count; i++) {
-        hash ^= key->words[shape->word_index[i]] & shape->mask[i];
+    for (uint32_t i = 0; i < subtable->word_count; i++) {
+        hash ^= key->words[subtable->word_index[i]] & subtable->mask[i];
         hash *= 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
@@ -30,11 +30,12 @@ static struct sv_directory *directory_of(const struct sv_flow_table *table)
     return atomic_load_explicit(&table->directory, memory_order_relaxed);
 }
 
-static struct sv_directory *new_directory(uint32_t shapes)
+static struct sv_directory *new_directory(uint32_t subtables)
 {
-    struct sv_directory *directory = sv_alloc_zeroed(sizeof *directory + (shapes + 1) * sizeof(struct sv_shape *));
+    struct sv_directory *directory = sv_alloc_zeroed(sizeof *directory +
+                                                     (subtables + 1) * sizeof(struct sv_subtable *));
     if (directory != NULL)
-        directory->shape_count = shapes;
+        directory->subtable_count = subtables;
     return directory;
 }
 
@@ -54,53 +55,53 @@ int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_fl
 void sv_flow_table_destroy(struct sv_flow_table *table)
 {
     struct sv_directory *directory = directory_of(table);
-    for (uint32_t i = 0; i < directory->shape_count; i++)
-        free(directory->shape[i]);
+    for (uint32_t i = 0; i < directory->subtable_count; i++)
+        free(directory->subtable[i]);
     free(directory);
 }
 
-static struct sv_shape *new_shape(uint32_t priority, const union sv_key *mask, uint32_t slots)
+static struct sv_subtable *new_subtable(uint32_t priority, const union sv_key *mask, uint32_t slots)
 {
-    struct sv_shape *shape = sv_alloc_zeroed(sizeof *shape + slots * sizeof shape->slots[0]);
-    if (shape == NULL)
+    struct sv_subtable *subtable = sv_alloc_zeroed(sizeof *subtable + slots * sizeof subtable->slots[0]);
+    if (subtable == NULL)
         return NULL;
-    shape->priority = priority;
-    shape->slot_mask = slots - 1;
+    subtable->priority = priority;
+    subtable->slot_mask = slots - 1;
     for (uint32_t i = 0; i < SV_KEY_WORDS; i++) {
         if (mask->words[i] == 0)
             continue;
-        shape->mask[shape->word_count] = mask->words[i];
-        shape->word_index[shape->word_count++] = (uint8_t)i;
+        subtable->mask[subtable->word_count] = mask->words[i];
+        subtable->word_index[subtable->word_count++] = (uint8_t)i;
     }
-    return shape;
+    return subtable;
 }
 
-static void expand_mask(const struct sv_shape *shape, union sv_key *mask)
+static void expand_mask(const struct sv_subtable *subtable, union sv_key *mask)
 {
     memset(mask, 0, sizeof *mask);
-    for (uint32_t i = 0; i < shape->word_count; i++)
-        mask->words[shape->word_index[i]] = shape->mask[i];
+    for (uint32_t i = 0; i < subtable->word_count; i++)
+        mask->words[subtable->word_index[i]] = subtable->mask[i];
 }
 
-static bool has_mask(const struct sv_shape *shape, const union sv_key *mask)
+static bool has_mask(const struct sv_subtable *subtable, const union sv_key *mask)
 {
     union sv_key own;
-    expand_mask(shape, &own);
+    expand_mask(subtable, &own);
     return memcmp(&own, mask, sizeof own) == 0;
 }
 
-static int find_shape(struct sv_directory *directory, uint32_t priority, const union sv_key *mask)
+static int find_subtable(struct sv_directory *directory, uint32_t priority, const union sv_key *mask)
 {
-    for (uint32_t i = 0; i < directory->shape_count; i++)
-        if (directory->shape[i]->priority == priority && has_mask(directory->shape[i], mask))
+    for (uint32_t i = 0; i < directory->subtable_count; i++)
+        if (directory->subtable[i]->priority == priority && has_mask(directory->subtable[i], mask))
             return (int)i;
     return -1;
 }
 
-static struct sv_rule *_Atomic *find_slot(struct sv_shape *shape, const struct sv_rule *rule)
+static struct sv_rule *_Atomic *find_slot(struct sv_subtable *subtable, const struct sv_rule *rule)
 {
     for (uint32_t i = rule->hash;; i++) {
-        struct sv_rule *_Atomic *slot = &shape->slots[i & shape->slot_mask];
+        struct sv_rule *_Atomic *slot = &subtable->slots[i & subtable->slot_mask];
         struct sv_rule *existing = atomic_load_explicit(slot, memory_order_relaxed);
         if (existing == NULL)
             return NULL;
@@ -109,15 +110,15 @@ static struct sv_rule *_Atomic *find_slot(struct sv_shape *shape, const struct s
     }
 }
 
-static void insert(struct sv_shape *shape, struct sv_rule *rule)
+static void insert(struct sv_subtable *subtable, struct sv_rule *rule)
 {
     for (uint32_t i = rule->hash;; i++) {
-        struct sv_rule *_Atomic *slot = &shape->slots[i & shape->slot_mask];
+        struct sv_rule *_Atomic *slot = &subtable->slots[i & subtable->slot_mask];
         struct sv_rule *existing = atomic_load_explicit(slot, memory_order_relaxed);
         if (existing != NULL && existing != &sv_tombstone)
             continue;
-        shape->dead -= existing == &sv_tombstone;
-        shape->live++;
+        subtable->dead -= existing == &sv_tombstone;
+        subtable->live++;
         atomic_store_explicit(slot, rule, memory_order_release);
         return;
     }
@@ -126,34 +127,34 @@ static void insert(struct sv_shape *shape, struct sv_rule *rule)
 /* ---- replacing the directory ---- */
 
 /*
- * Returns a copy of the directory with shape[index] replaced (NULL: removed), or, if index is -1, with `shape` inserted
- * by priority.
+ * Returns a copy of the directory with subtable[index] replaced (NULL: removed), or, if index is -1, with `subtable`
+ * inserted by priority.
  */
-static struct sv_directory *with_shape(const struct sv_flow_table *table, int index, struct sv_shape *shape)
+static struct sv_directory *with_subtable(const struct sv_flow_table *table, int index, struct sv_subtable *subtable)
 {
     const struct sv_directory *old = directory_of(table);
-    uint32_t shapes = old->shape_count + (index < 0) - (index >= 0 && shape == NULL);
-    struct sv_directory *directory = new_directory(shapes);
+    uint32_t subtables = old->subtable_count + (index < 0) - (index >= 0 && subtable == NULL);
+    struct sv_directory *directory = new_directory(subtables);
     if (directory == NULL)
         return NULL;
     uint32_t n = 0;
     bool placed = index >= 0;
-    for (uint32_t i = 0; i < old->shape_count; i++) {
-        if (!placed && old->shape[i]->priority > shape->priority) {
-            directory->shape[n++] = shape;
+    for (uint32_t i = 0; i < old->subtable_count; i++) {
+        if (!placed && old->subtable[i]->priority > subtable->priority) {
+            directory->subtable[n++] = subtable;
             placed = true;
         }
         if ((int)i != index)
-            directory->shape[n++] = old->shape[i];
-        else if (shape != NULL)
-            directory->shape[n++] = shape;
+            directory->subtable[n++] = old->subtable[i];
+        else if (subtable != NULL)
+            directory->subtable[n++] = subtable;
     }
     if (!placed)
-        directory->shape[n++] = shape;
+        directory->subtable[n++] = subtable;
     directory->used_mask = table->rss_used_mask;
-    for (n = 0; n < shapes; n++) {
+    for (n = 0; n < subtables; n++) {
         union sv_key mask;
-        expand_mask(directory->shape[n], &mask);
+        expand_mask(directory->subtable[n], &mask);
         for (uint32_t i = 0; i < SV_KEY_WORDS; i++) {
             directory->used_mask.words[i] |= mask.words[i];
             directory->wants_inner |= mask.words[i] != 0 && i >= SV_HEADER_WORDS;
@@ -174,34 +175,36 @@ static void quiesce(struct sv_flow_table *table)
         table->quiesce(table);
 }
 
-/* Publishes the directory, waits for readers of the old one, and frees the old one with the shape that only it had. */
+/*
+ * Publishes the directory, waits for readers of the old one, and frees the old one with the subtable that only it had.
+ */
 static void replace_directory(struct sv_flow_table *table, struct sv_directory *directory,
-                              struct sv_shape *removed_shape)
+                              struct sv_subtable *removed_subtable)
 {
     struct sv_directory *old = directory_of(table);
     atomic_store_explicit(&table->directory, directory, memory_order_release);
     bump_generation(table);
     quiesce(table);
     free(old);
-    free(removed_shape);
+    free(removed_subtable);
 }
 
-static int add_shape(struct sv_flow_table *table, uint32_t priority, const union sv_key *mask, int *index)
+static int add_subtable(struct sv_flow_table *table, uint32_t priority, const union sv_key *mask, int *index)
 {
     struct sv_directory *old = directory_of(table);
     unsigned same_priority = 0;
-    for (uint32_t i = 0; i < old->shape_count; i++)
-        same_priority += old->shape[i]->priority == priority;
-    if (same_priority >= MAX_SHAPES_PER_PRIORITY)
+    for (uint32_t i = 0; i < old->subtable_count; i++)
+        same_priority += old->subtable[i]->priority == priority;
+    if (same_priority >= MAX_SUBTABLES_PER_PRIORITY)
         return ENOMEM;
-    struct sv_shape *shape = new_shape(priority, mask, FIRST_SLOTS);
-    struct sv_directory *directory = shape == NULL ? NULL : with_shape(table, -1, shape);
+    struct sv_subtable *subtable = new_subtable(priority, mask, FIRST_SLOTS);
+    struct sv_directory *directory = subtable == NULL ? NULL : with_subtable(table, -1, subtable);
     if (directory == NULL) {
-        free(shape);
+        free(subtable);
         return ENOMEM;
     }
     replace_directory(table, directory, NULL);
-    *index = find_shape(directory, priority, mask);
+    *index = find_subtable(directory, priority, mask);
     return 0;
 }
 
@@ -209,24 +212,25 @@ static int add_shape(struct sv_flow_table *table, uint32_t priority, const union
 static int rehash_if_half_full(struct sv_flow_table *table, int index)
 {
     struct sv_directory *old = directory_of(table);
-    struct sv_shape *shape = old->shape[index];
-    uint32_t slots = shape->slot_mask + 1;
-    if ((shape->live + shape->dead + 1) * 2 <= slots)
+    struct sv_subtable *subtable = old->subtable[index];
+    uint32_t slots = subtable->slot_mask + 1;
+    if ((subtable->live + subtable->dead + 1) * 2 <= slots)
         return 0;
     union sv_key mask;
-    expand_mask(shape, &mask);
-    struct sv_shape *bigger = new_shape(shape->priority, &mask, shape->live * 4 >= slots ? slots * 2 : slots);
-    struct sv_directory *directory = bigger == NULL ? NULL : with_shape(table, index, bigger);
+    expand_mask(subtable, &mask);
+    uint32_t new_slots = subtable->live * 4 >= slots ? slots * 2 : slots;
+    struct sv_subtable *rehashed = new_subtable(subtable->priority, &mask, new_slots);
+    struct sv_directory *directory = rehashed == NULL ? NULL : with_subtable(table, index, rehashed);
     if (directory == NULL) {
-        free(bigger);
+        free(rehashed);
         return ENOMEM;
     }
     for (uint32_t i = 0; i < slots; i++) {
-        struct sv_rule *rule = atomic_load_explicit(&shape->slots[i], memory_order_relaxed);
+        struct sv_rule *rule = atomic_load_explicit(&subtable->slots[i], memory_order_relaxed);
         if (rule != NULL && rule != &sv_tombstone)
-            insert(bigger, rule);
+            insert(rehashed, rule);
     }
-    replace_directory(table, directory, shape);
+    replace_directory(table, directory, subtable);
     return 0;
 }
 
@@ -238,10 +242,10 @@ static int extend_used_mask(struct sv_flow_table *table, const struct sv_rss *rs
     sv_rss_add_used_mask(rss, &used_mask);
     if (memcmp(&used_mask, &table->rss_used_mask, sizeof used_mask) == 0)
         return 0;
-    struct sv_directory *directory = new_directory(old->shape_count);
+    struct sv_directory *directory = new_directory(old->subtable_count);
     if (directory == NULL)
         return ENOMEM;
-    memcpy(directory, old, sizeof *old + old->shape_count * sizeof old->shape[0]);
+    memcpy(directory, old, sizeof *old + old->subtable_count * sizeof old->subtable[0]);
     table->rss_used_mask = used_mask;
     for (uint32_t i = 0; i < SV_KEY_WORDS; i++)
         directory->used_mask.words[i] |= used_mask.words[i];
@@ -282,20 +286,20 @@ static struct sv_rule *_Atomic *special_head(struct sv_flow_table *table, enum i
 
 static int add_normal(struct sv_flow_table *table, struct sv_rule *rule, const struct sv_rule_spec *spec)
 {
-    int index = find_shape(directory_of(table), spec->priority, &spec->mask);
+    int index = find_subtable(directory_of(table), spec->priority, &spec->mask);
     int error = 0;
     if (index < 0)
-        error = add_shape(table, spec->priority, &spec->mask, &index);
+        error = add_subtable(table, spec->priority, &spec->mask, &index);
     if (error != 0)
         return error;
-    struct sv_shape *shape = directory_of(table)->shape[index];
-    rule->hash = sv_shape_hash(shape, &rule->key);
-    struct sv_rule *_Atomic *slot = find_slot(shape, rule);
+    struct sv_subtable *subtable = directory_of(table)->subtable[index];
+    rule->hash = sv_subtable_hash(subtable, &rule->key);
+    struct sv_rule *_Atomic *slot = find_slot(subtable, rule);
     if (slot != NULL)
         return append_rule(slot, rule, spec->multicast);
     error = rehash_if_half_full(table, index);
     if (error == 0)
-        insert(directory_of(table)->shape[index], rule);
+        insert(directory_of(table)->subtable[index], rule);
     return error;
 }
 
@@ -317,9 +321,9 @@ int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const s
 
 static void remove_normal(struct sv_flow_table *table, struct sv_flow *flow)
 {
-    int index = find_shape(directory_of(table), flow->priority, &flow->mask);
-    struct sv_shape *shape = directory_of(table)->shape[index];
-    struct sv_rule *_Atomic *slot = find_slot(shape, flow->rule);
+    int index = find_subtable(directory_of(table), flow->priority, &flow->mask);
+    struct sv_subtable *subtable = directory_of(table)->subtable[index];
+    struct sv_rule *_Atomic *slot = find_slot(subtable, flow->rule);
     struct sv_rule *next = atomic_load_explicit(&flow->rule->next_same, memory_order_relaxed);
     if (atomic_load_explicit(slot, memory_order_relaxed) != flow->rule || next != NULL) {
         unlink_rule(slot, flow->rule);
@@ -327,14 +331,14 @@ static void remove_normal(struct sv_flow_table *table, struct sv_flow *flow)
     }
     /* Only compared, never dereferenced. */
     atomic_store_explicit(slot, (struct sv_rule *)&sv_tombstone, memory_order_release);
-    shape->live--;
-    shape->dead++;
-    if (shape->live > 0)
+    subtable->live--;
+    subtable->dead++;
+    if (subtable->live > 0)
         return;
-    /* Without memory for a new directory the empty shape stays, which costs one probe. */
-    struct sv_directory *smaller = with_shape(table, index, NULL);
+    /* Without memory for a new directory the empty subtable stays, which costs one probe. */
+    struct sv_directory *smaller = with_subtable(table, index, NULL);
     if (smaller != NULL)
-        replace_directory(table, smaller, shape);
+        replace_directory(table, smaller, subtable);
 }
 
 void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow)

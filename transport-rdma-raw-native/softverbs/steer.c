@@ -53,15 +53,16 @@ static bool apply_chain(struct search *search, struct sv_rule *rule)
     return taken;
 }
 
-static struct sv_rule *probe(struct sv_shape *shape, const union sv_key *key)
+static struct sv_rule *probe(struct sv_subtable *subtable, const union sv_key *key)
 {
-    for (uint32_t i = sv_shape_hash(shape, key);; i++) {
-        struct sv_rule *rule = load_rule(&shape->slots[i & shape->slot_mask]);
+    for (uint32_t i = sv_subtable_hash(subtable, key);; i++) {
+        struct sv_rule *rule = load_rule(&subtable->slots[i & subtable->slot_mask]);
         if (rule == NULL)
             return NULL;
         bool same = rule != &sv_tombstone;
-        for (uint32_t w = 0; same && w < shape->word_count; w++)
-            same = rule->key.words[shape->word_index[w]] == (key->words[shape->word_index[w]] & shape->mask[w]);
+        for (uint32_t w = 0; same && w < subtable->word_count; w++)
+            same = rule->key.words[subtable->word_index[w]] ==
+                   (key->words[subtable->word_index[w]] & subtable->mask[w]);
         if (same)
             return rule;
     }
@@ -70,8 +71,8 @@ static struct sv_rule *probe(struct sv_shape *shape, const union sv_key *key)
 static void search_rules(struct sv_flow_table *table, const struct sv_directory *directory, struct search *search)
 {
     apply_chain(search, load_rule(&table->sniffer));
-    for (uint32_t i = 0; i < directory->shape_count; i++)
-        if (apply_chain(search, probe(directory->shape[i], search->key)))
+    for (uint32_t i = 0; i < directory->subtable_count; i++)
+        if (apply_chain(search, probe(directory->subtable[i], search->key)))
             return;
     if (search->multicast)
         apply_chain(search, load_rule(&table->multicast_default));

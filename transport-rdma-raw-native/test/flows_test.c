@@ -147,7 +147,7 @@ static void the_same_rule_twice_exists(void)
     world_close(&world);
 }
 
-static void a_priority_holds_six_shapes(void)
+static void a_priority_holds_six_subtables(void)
 {
     struct world world;
     struct side side;
@@ -259,7 +259,7 @@ const struct test flow_tests[] = {
     {"malformed rules are refused", malformed_rules_are_refused},
     {"default rules accept neither a match nor copies", default_rules_accept_neither_a_match_nor_copies},
     {"the same rule twice exists", the_same_rule_twice_exists},
-    {"a priority holds six shapes", a_priority_holds_six_shapes},
+    {"a priority holds six subtables", a_priority_holds_six_subtables},
     {"counters are attached before use", counters_are_attached_before_use},
     {"rules come and go", rules_come_and_go},
     {NULL, NULL},
