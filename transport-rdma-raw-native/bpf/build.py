@@ -30,8 +30,9 @@ SOURCES = [HERE / "build.py", HERE / "classify.bpf.h", HERE / "parse.bpf.h", HER
            SOFTVERBS / "headers.h", SOFTVERBS / "steering_hash.h", SOFTVERBS / "steering_maps.h",
            SOFTVERBS / "wire_defs.h"]
 PROGRAMS = ["xdp", "classify", "redirect", "tc", "filter", "copies"]
-MAPS = ["sv_map_directory", "sv_map_rules", "sv_map_deep_rules", "sv_map_scratch", "sv_map_sockets", "sv_map_recent",
-        "sv_map_heads", "sv_map_syns", "sv_map_known", "sv_map_opening", "sv_map_programs", "sv_map_traffic"]
+MAPS = ["sv_map_directory", "sv_map_rules", "sv_map_deep_rules", "sv_map_scratch", "sv_map_sockets",
+        "sv_map_key_verdicts", "sv_map_frame_verdicts", "sv_map_syns", "sv_map_known", "sv_map_opening",
+        "sv_map_programs", "sv_map_traffic"]
 SHT_SYMTAB, SHT_REL = 2, 9
 LD_IMM64 = 0x18
 

@@ -184,7 +184,7 @@ INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struc
 {
     u64 now = ktime();
     if (xdp_length(xdp) > *(volatile u32 *)&traffic->max_syn_bytes) {
-        __sync_fetch_and_add(&traffic->syns_too_long, 1);
+        __sync_fetch_and_add(&traffic->long_syns_dropped, 1);
         return RXC_DROP;
     }
     update_window(scratch, now);

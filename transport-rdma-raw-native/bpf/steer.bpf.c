@@ -39,8 +39,8 @@ struct map_reference sv_map_rules SECTION("maps");
 struct map_reference sv_map_deep_rules SECTION("maps");
 struct map_reference sv_map_scratch SECTION("maps");
 struct map_reference sv_map_sockets SECTION("maps");
-struct map_reference sv_map_recent SECTION("maps");
-struct map_reference sv_map_heads SECTION("maps");
+struct map_reference sv_map_key_verdicts SECTION("maps");
+struct map_reference sv_map_frame_verdicts SECTION("maps");
 struct map_reference sv_map_syns SECTION("maps");
 struct map_reference sv_map_known SECTION("maps");
 struct map_reference sv_map_opening SECTION("maps");
@@ -91,28 +91,28 @@ INLINE int default_verdict(const struct sv_steer_half *half, const struct sv_ste
 INLINE int search_rules(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
-    u32 shape_count = half->shape_count;
+    u32 subtable_count = half->subtable_count;
     scratch->copies = 0;
-    for (u32 i = 0; i < SV_STEER_MAX_SHAPES && i < shape_count; i++) {
-        const struct sv_steer_shape *shape = &half->shape[i];
+    for (u32 i = 0; i < SV_STEER_MAX_SUBTABLES && i < subtable_count; i++) {
+        const struct sv_steer_subtable *subtable = &half->subtable[i];
         const struct sv_steer_rule *rule;
-        scratch->probe.shape_id = shape->id;
+        scratch->probe.subtable_id = subtable->id;
 #pragma unroll
         for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
-            scratch->probe.words[w] = key[w] & shape->mask[w];
-        if (shape->deep) {
+            scratch->probe.words[w] = key[w] & subtable->mask[w];
+        if (subtable->deep) {
 #pragma unroll
             for (int w = SV_STEER_PLAIN_WORDS; w < SV_STEER_KEY_WORDS; w++)
-                scratch->probe.words[w] = key[w] & shape->mask[w];
+                scratch->probe.words[w] = key[w] & subtable->mask[w];
             rule = map_lookup(&sv_map_deep_rules, &scratch->probe);
         } else {
             rule = map_lookup(&sv_map_rules, &scratch->probe);
         }
         if (rule == 0)
             continue;
-        if (rule->takers > 0)
+        if (rule->trap_rules > 0)
             return REDIRECT;
-        scratch->copies |= rule->copies;
+        scratch->copies |= rule->dont_trap_rules;
     }
     int rest = default_verdict(half, scratch);
     return rest == PASS && scratch->copies != 0 ? CLONE : rest;
@@ -143,46 +143,47 @@ INLINE u32 sequence_after(const struct sv_steer_directory *directory, u64 offset
 }
 
 /* Returns the cache slot for these headers, and stores in the scratch area the bits on which the verdict depends. */
-INLINE const struct sv_steer_recent *verdict_slot(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+INLINE const struct sv_steer_key_verdict *key_verdict_slot(const struct sv_steer_half *half,
+                                                           struct sv_steer_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
     u64 mixed = 0;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++) {
         u64 word = key[w] & half->key_mask[w];
-        scratch->recent_words[w] = word;
+        scratch->key_words[w] = word;
         mixed = (mixed << 9 | mixed >> 55) ^ word;
     }
-    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT_ENTRIES;
-    scratch->recent_index = index;
-    return map_lookup(&sv_map_recent, &index);
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_VERDICT_ENTRIES;
+    scratch->key_index = index;
+    return map_lookup(&sv_map_key_verdicts, &index);
 }
 
 /* Returns 0 if the entry belongs to these headers and rules. */
-INLINE u64 verdict_difference(const struct sv_steer_recent *entry, const struct sv_steer_scratch *scratch,
-                              u32 generation)
+INLINE u64 key_verdict_difference(const struct sv_steer_key_verdict *entry, const struct sv_steer_scratch *scratch,
+                                  u32 generation)
 {
     u64 difference = entry->generation ^ generation;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
-        difference |= entry->words[w] ^ scratch->recent_words[w];
+        difference |= entry->words[w] ^ scratch->key_words[w];
     return difference;
 }
 
-INLINE void store_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+INLINE void store_key_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
 {
-    u32 index = scratch->recent_index;
-    struct sv_steer_recent *entry = map_lookup(&sv_map_recent, &index);
+    u32 index = scratch->key_index;
+    struct sv_steer_key_verdict *entry = map_lookup(&sv_map_key_verdicts, &index);
     if (entry == 0)
         return;
 #pragma unroll
     for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
-        entry->words[w] = scratch->recent_words[w];
+        entry->words[w] = scratch->key_words[w];
     entry->generation = generation;
     entry->verdict = (u32)verdict;
 }
 
-/* Returns true if the words of a head determine the verdict. half->head_mask always includes the bits tested here. */
+/* Returns true if a frame's first words determine the verdict. half->frame_mask always has the bits tested here. */
 INLINE int is_ordinary(const u64 *words)
 {
     const u8 *head = (const u8 *)words;
@@ -196,47 +197,47 @@ INLINE int is_ordinary(const u64 *words)
  * stack, these words would make the verifier follow each path through the parser once for each of their states.
  * `offset` is for sequence_after().
  */
-INLINE int lookup_head_verdict(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
-                               struct sv_steer_scratch *scratch, u64 *offset)
+INLINE int lookup_frame_verdict(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
+                                struct sv_steer_scratch *scratch, u64 *offset)
 {
-    u64 words[SV_STEER_HEAD_WORDS];
+    u64 words[SV_STEER_FRAME_WORDS];
     u64 mixed = 0;
     scratch->is_ordinary = 0;
-    if (frame->head + SV_STEER_HEAD_BYTES > frame->head_end)
+    if (frame->head + SV_STEER_MIN_FRAME_BYTES > frame->head_end)
         return -1;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++) {
-        words[w] = *(const u64 *)(frame->head + w * 8) & half->head_mask[w];
+    for (int w = 0; w < SV_STEER_FRAME_WORDS; w++) {
+        words[w] = *(const u64 *)(frame->head + w * 8) & half->frame_mask[w];
         mixed = (mixed << 9 | mixed >> 55) ^ words[w];
     }
-    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_RECENT_ENTRIES;
-    const struct sv_steer_head *known = map_lookup(&sv_map_heads, &index);
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_VERDICT_ENTRIES;
+    const struct sv_steer_frame_verdict *known = map_lookup(&sv_map_frame_verdicts, &index);
     if (known == 0)
         return -1;
     u64 difference = known->generation ^ generation;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
+    for (int w = 0; w < SV_STEER_FRAME_WORDS; w++)
         difference |= known->words[w] ^ words[w];
     *offset = offset_of(difference);
     if (difference == 0)
         return (int)(known->verdict & 3);
-    __builtin_memcpy(scratch->head_words, words, sizeof words);
-    scratch->head_index = index;
+    __builtin_memcpy(scratch->frame_words, words, sizeof words);
+    scratch->frame_index = index;
     scratch->is_ordinary = (u32)is_ordinary(words);
     return -1;
 }
 
-INLINE void store_head_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+INLINE void store_frame_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
 {
-    u32 index = scratch->head_index;
-    struct sv_steer_head *head = map_lookup(&sv_map_heads, &index);
-    if (head == 0)
+    u32 index = scratch->frame_index;
+    struct sv_steer_frame_verdict *entry = map_lookup(&sv_map_frame_verdicts, &index);
+    if (entry == 0)
         return;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_HEAD_WORDS; w++)
-        head->words[w] = scratch->head_words[w];
-    head->generation = generation;
-    head->verdict = (u32)verdict;
+    for (int w = 0; w < SV_STEER_FRAME_WORDS; w++)
+        entry->words[w] = scratch->frame_words[w];
+    entry->generation = generation;
+    entry->verdict = (u32)verdict;
 }
 
 /*
@@ -274,7 +275,7 @@ INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
     const struct sv_steer_half *half = &directory->half[sequence & 1];
     u64 offset = 0;
     if (frame->is_xdp) {
-        int known = lookup_head_verdict(frame, half, generation, scratch, &offset);
+        int known = lookup_frame_verdict(frame, half, generation, scratch, &offset);
         if (known >= 0 && sequence_after(directory, offset) == sequence)
             return known;
         frame->length = (u32)xdp_length(frame->context);
@@ -286,10 +287,10 @@ INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
         scratch->is_tunnel = 1;
         parse_tunnel(frame, behind_udp, scratch);
     } else {
-        const struct sv_steer_recent *entry = verdict_slot(half, scratch);
+        const struct sv_steer_key_verdict *entry = key_verdict_slot(half, scratch);
         if (entry == 0)
             return PASS;
-        u64 difference = verdict_difference(entry, scratch, generation);
+        u64 difference = key_verdict_difference(entry, scratch, generation);
         offset = offset_of(difference);
         if (difference == 0 && sequence_after(directory, offset) == sequence)
             return (int)entry->verdict;
@@ -308,9 +309,9 @@ INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
     if (sequence_of(directory) != sequence || scratch->is_tunnel)
         return verdict;
     if (frame->is_xdp && scratch->is_ordinary)
-        store_head_verdict(scratch, generation, verdict);
+        store_frame_verdict(scratch, generation, verdict);
     else
-        store_verdict(scratch, generation, verdict);
+        store_key_verdict(scratch, generation, verdict);
     return verdict;
 }
 
@@ -365,7 +366,7 @@ SECTION("classify") int classify_xdp(struct xdp_md *xdp)
         return XDP_PASS;
     /* Frames of a queue without sockets go to the kernel, as if no rule took them. */
     if (queue >= *(volatile u32 *)&traffic->queue_count) {
-        __sync_fetch_and_add(&traffic->unserved, 1);
+        __sync_fetch_and_add(&traffic->unserved_passed, 1);
         return XDP_PASS;
     }
     struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1};

@@ -7,7 +7,7 @@
 #include "sockets.h"
 
 /* Limits: each rule is kernel memory, and each address in the MAC filter is work for the kernel. */
-enum { GRANT_MAX_RULES = 16384, GRANT_MAX_MEMBERSHIPS = 256, GRANT_MAX_SHAPES = 16 };
+enum { GRANT_MAX_RULES = 16384, GRANT_MAX_MEMBERSHIPS = 256, GRANT_MAX_SUBTABLES = 16 };
 
 /* A MAC filter entry of the interface that a rule needs. */
 struct grant_membership {

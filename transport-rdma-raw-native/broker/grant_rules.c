@@ -62,9 +62,9 @@ static bool names_known_fields(const union sv_key *mask)
     return beyond == 0;
 }
 
-/* Limits the shapes. Each pair of priority and mask costs a look-up for each frame that is not cached. */
-static int check_shape(const struct grant *grant, const struct policy *policy, const struct policy_user *user,
-                       const struct sv_rule_spec *spec)
+/* Limits the subtables. Each pair of priority and mask costs a look-up for each frame that is not cached. */
+static int check_subtable(const struct grant *grant, const struct policy *policy, const struct policy_user *user,
+                          const struct sv_rule_spec *spec)
 {
     const struct policy_scope scope = scope_of(grant);
     if (policy_has_any_port(policy, user, &scope))
@@ -72,10 +72,10 @@ static int check_shape(const struct grant *grant, const struct policy *policy, c
     if (!names_known_fields(&spec->mask))
         return sv_explain(EACCES, "a rule that names more than MAC address, VLAN, addresses, protocol and ports needs "
                           "ports=any in the policy");
-    if (!sv_steering_has_shape(grant->steering, spec) &&
-        sv_steering_live_shape_count(grant->steering) >= GRANT_MAX_SHAPES)
+    if (!sv_steering_has_subtable(grant->steering, spec) &&
+        sv_steering_live_subtable_count(grant->steering) >= GRANT_MAX_SUBTABLES)
         return sv_explain(ENOMEM, "a device has rules of at most %d kinds (priority and fields) without ports=any",
-                          GRANT_MAX_SHAPES);
+                          GRANT_MAX_SUBTABLES);
     return 0;
 }
 
@@ -142,7 +142,7 @@ static bool may_make_promiscuous(int filter)
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule)
 {
     const struct sv_rule_spec spec = spec_of(rule);
-    return grant->in_use && !sv_steering_has_shape(grant->steering, &spec);
+    return grant->in_use && !sv_steering_has_subtable(grant->steering, &spec);
 }
 
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
@@ -154,7 +154,7 @@ int grant_add_rule(struct grant *grant, const struct policy *policy, const struc
     if (error != 0)
         return error;
     const struct sv_rule_spec spec = spec_of(rule);
-    error = check_shape(grant, policy, user, &spec);
+    error = check_subtable(grant, policy, user, &spec);
     if (error != 0)
         return error;
     int filter = mac_filter_type_of(grant, &spec);

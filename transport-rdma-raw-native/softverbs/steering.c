@@ -74,13 +74,13 @@ static int create_maps(struct sv_steering *steering)
     map_fds[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
     if (map_fds[SV_MAP_SCRATCH] < 0)
         return errno;
-    map_fds[SV_MAP_RECENT] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_recent),
-                                           SV_STEER_RECENT_ENTRIES, 0);
-    if (map_fds[SV_MAP_RECENT] < 0)
+    map_fds[SV_MAP_KEY_VERDICTS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_key_verdict),
+                                                 SV_STEER_VERDICT_ENTRIES, 0);
+    if (map_fds[SV_MAP_KEY_VERDICTS] < 0)
         return errno;
-    map_fds[SV_MAP_HEADS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_head),
-                                          SV_STEER_RECENT_ENTRIES, 0);
-    if (map_fds[SV_MAP_HEADS] < 0)
+    map_fds[SV_MAP_FRAME_VERDICTS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_frame_verdict),
+                                                   SV_STEER_VERDICT_ENTRIES, 0);
+    if (map_fds[SV_MAP_FRAME_VERDICTS] < 0)
         return errno;
     steering->directory = sv_map_mmap(map_fds[SV_MAP_DIRECTORY], sizeof *steering->directory);
     return steering->directory == NULL ? errno : 0;
@@ -161,24 +161,24 @@ void sv_steering_limit_unsolicited(struct sv_steering *steering)
     extend_limit(&steering->traffic->unsolicited_limited_until_nanos);
 }
 
-uint64_t sv_steering_dropped_syns(const struct sv_steering *steering)
+uint64_t sv_steering_syns_dropped(const struct sv_steering *steering)
 {
     return __atomic_load_n(&steering->traffic->syns_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering)
+uint64_t sv_steering_unsolicited_dropped(const struct sv_steering *steering)
 {
     return __atomic_load_n(&steering->traffic->unsolicited_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_syns_too_long(const struct sv_steering *steering)
+uint64_t sv_steering_long_syns_dropped(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->traffic->syns_too_long, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->long_syns_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_unserved(const struct sv_steering *steering)
+uint64_t sv_steering_unserved_passed(const struct sv_steering *steering)
 {
-    return __atomic_load_n(&steering->traffic->unserved, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->unserved_passed, __ATOMIC_RELAXED);
 }
 
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering)
@@ -232,7 +232,7 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
     steering->directory->loads_reorder = 1;
 #endif
     memcpy(steering->directory->half[0].mac, mac, 6);
-    sv_steering_head_mask(steering->directory->half[0].key_mask, steering->directory->half[0].head_mask);
+    sv_steering_frame_mask(steering->directory->half[0].key_mask, steering->directory->half[0].frame_mask);
     sv_steering_invalidate(steering);      /* the generation of empty entries is 0 */
     *out = steering;
     return 0;
@@ -306,7 +306,7 @@ int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
     struct sv_steer_rule_key key;
     for (uint32_t i = 0; i < SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES; i++)
         sv_map_delete(steering->map_fds[SV_MAP_SOCKETS], &i);
-    steering->shape_count = 0;
+    steering->subtable_count = 0;
     memset(steering->default_rules, 0, sizeof steering->default_rules);
     sv_steering_set_mac(steering, mac);
     sv_map_clear(steering->map_fds[SV_MAP_RULES], &key);

@@ -67,13 +67,13 @@ void sv_steering_limit_syns(struct sv_steering *steering);
  */
 void sv_steering_limit_unsolicited(struct sv_steering *steering);
 /* Return the numbers of SYNs and of unsolicited segments dropped beyond the limits, and of SYNs dropped as too long. */
-uint64_t sv_steering_dropped_syns(const struct sv_steering *steering);
-uint64_t sv_steering_dropped_unsolicited(const struct sv_steering *steering);
-uint64_t sv_steering_syns_too_long(const struct sv_steering *steering);
+uint64_t sv_steering_syns_dropped(const struct sv_steering *steering);
+uint64_t sv_steering_unsolicited_dropped(const struct sv_steering *steering);
+uint64_t sv_steering_long_syns_dropped(const struct sv_steering *steering);
 /*
  * Returns the number of frames that matched a rule but went to the kernel, because their receive queue has no socket.
  */
-uint64_t sv_steering_unserved(const struct sv_steering *steering);
+uint64_t sv_steering_unserved_passed(const struct sv_steering *steering);
 /*
  * Leaves UDP frames beyond this length to the kernel. Such a frame holds several datagrams of a sender on this host.
  * Only the kernel knows the lengths of the datagrams. Initially there is no limit.
@@ -84,13 +84,13 @@ uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering);
 const struct sv_connections *sv_steering_connections(const struct sv_steering *steering);
 
 /*
- * Rules with the same priority and mask (the header bits that they compare) have the same shape. Returns true if the
- * programs know the shape of this rule; adding the rule is then fast. A shape may outlive its rules.
+ * Rules with the same priority and mask (the header bits that they compare) are in the same subtable. Returns true if
+ * the programs know the subtable of this rule; adding the rule is then fast. A subtable may outlive its rules.
  */
-bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec);
-/* Returns the number of shapes that have rules. */
-uint32_t sv_steering_live_shape_count(const struct sv_steering *steering);
-/* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many shapes or rules. */
+bool sv_steering_has_subtable(const struct sv_steering *steering, const struct sv_rule_spec *spec);
+/* Returns the number of subtables that have rules. */
+uint32_t sv_steering_live_subtable_count(const struct sv_steering *steering);
+/* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many subtables or rules. */
 int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec);
 /* Removes a rule. Returns false if the rule is of type IBV_FLOW_ATTR_NORMAL and was not found, else true. */
 bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec);

@@ -17,7 +17,7 @@
 enum {
     SV_STEER_KEY_WORDS = 18,
     SV_STEER_PLAIN_WORDS = 8,       /* words matched by rules without a tunnel: shorter keys hash faster */
-    SV_STEER_MAX_SHAPES = 128,
+    SV_STEER_MAX_SUBTABLES = 128,
     SV_STEER_MAX_RULES = 65536,
     SV_STEER_MAX_QUEUES = 64,
     SV_STEER_SOCKETS_PER_QUEUE = 2, /* side by side: the main socket, then the one for SYNs */
@@ -25,9 +25,9 @@ enum {
     SV_STEER_ALL_DEFAULT = 2,
     SV_STEER_MULTICAST_DEFAULT = 4,
     SV_STEER_SNIFFER = 8,
-    SV_STEER_RECENT_ENTRIES = 256,  /* a power of two */
-    SV_STEER_HEAD_WORDS = 5,        /* Ethernet, IPv4 without options, ports: 38 bytes */
-    SV_STEER_HEAD_BYTES = 54,       /* the same with a whole TCP header */
+    SV_STEER_VERDICT_ENTRIES = 256, /* a power of two */
+    SV_STEER_FRAME_WORDS = 5,       /* the first words of a frame: Ethernet, IPv4 without options, ports */
+    SV_STEER_MIN_FRAME_BYTES = 54,  /* the same with a whole TCP header; shorter frames are always parsed */
 };
 
 /*
@@ -70,20 +70,20 @@ struct sv_steer_marks {
     unsigned int mark[SV_STEER_MARKS_PER_BUCKET];
 };
 
-struct sv_steer_shape {
+struct sv_steer_subtable {
     unsigned long long mask[SV_STEER_KEY_WORDS];
-    unsigned long long id;          /* never reused: a stale directory finds no rules of a new shape */
+    unsigned long long id;          /* never reused: a stale directory finds no rules of a new subtable */
     unsigned int deep;              /* the mask exceeds the plain words */
     unsigned int reserved;
 };
 
 struct sv_steer_half {
-    unsigned int shape_count;
+    unsigned int subtable_count;
     unsigned int flags;
     unsigned char mac[8];           /* the interface's own */
     unsigned long long key_mask[SV_STEER_PLAIN_WORDS];  /* bits of a plain key on which the verdict depends */
-    unsigned long long head_mask[SV_STEER_HEAD_WORDS];  /* the same bits in an ordinary frame, see below */
-    struct sv_steer_shape shape[SV_STEER_MAX_SHAPES];   /* lowest priority number first */
+    unsigned long long frame_mask[SV_STEER_FRAME_WORDS];    /* the same bits in an ordinary frame, see below */
+    struct sv_steer_subtable subtable[SV_STEER_MAX_SUBTABLES];  /* lowest priority number first */
 };
 
 struct sv_steer_directory {
@@ -106,11 +106,11 @@ struct sv_steer_traffic {
     unsigned long long unsolicited_limited_until_nanos; /* 0: not limited */
     unsigned long long unsolicited_dropped;
     unsigned int queue_count;                       /* number of receive queues with sockets, from queue 0 on */
-    unsigned int max_syn_bytes;                       /* bytes; longer SYNs are dropped */
-    unsigned long long syns_too_long;
-    unsigned long long unserved;                    /* frames of receive queues without sockets, left to the kernel */
+    unsigned int max_syn_bytes;                     /* longer SYNs are dropped */
+    unsigned long long long_syns_dropped;
+    unsigned long long unserved_passed;             /* frames of receive queues without sockets, left to the kernel */
     unsigned long long datagrams_passed;            /* UDP frames with several datagrams, left to the kernel */
-    unsigned int max_datagram_bytes;                  /* in bytes; longer frames are GSO frames (gso_frame.h) */
+    unsigned int max_datagram_bytes;                /* longer frames are GSO frames (gso_frame.h) */
     unsigned int reserved;
 };
 
@@ -118,7 +118,7 @@ struct sv_steer_traffic {
  * A per-core cache of verdicts, indexed by a hash of the headers. An entry is valid for one generation. The library
  * therefore changes rules before it increments the generation.
  */
-struct sv_steer_recent {
+struct sv_steer_key_verdict {
     unsigned long long words[SV_STEER_PLAIN_WORDS];
     unsigned int generation;
     unsigned int verdict;
@@ -126,25 +126,25 @@ struct sv_steer_recent {
 
 /*
  * The same cache for ordinary frames, which are the majority: untagged TCP or UDP over IPv4 without options or
- * fragments. Their first words determine the verdict without parsing: half->head_mask includes the bits that make a
+ * fragments. Their first words determine the verdict without parsing: half->frame_mask includes the bits that make a
  * frame ordinary.
  */
-struct sv_steer_head {
-    unsigned long long words[SV_STEER_HEAD_WORDS];
+struct sv_steer_frame_verdict {
+    unsigned long long words[SV_STEER_FRAME_WORDS];
     unsigned int generation;
     unsigned int verdict;
 };
 
 /* The keys of plain rules end after the plain words. */
 struct sv_steer_rule_key {
-    unsigned long long shape_id;
+    unsigned long long subtable_id;
     unsigned long long words[SV_STEER_KEY_WORDS];
 };
 
-/* Number of rules with this match that take the frame, and of rules that only want a copy (DONT_TRAP). */
+/* Numbers of rules with this match that take the frame, and of those that only want a copy (DONT_TRAP). */
 struct sv_steer_rule {
-    unsigned int takers;
-    unsigned int copies;
+    unsigned int trap_rules;
+    unsigned int dont_trap_rules;
 };
 
 /* Variables of a program that exceed its stack. */
@@ -153,10 +153,10 @@ struct sv_steer_scratch {
     struct sv_headers inner;
     struct sv_steer_rule_key probe;
     unsigned long long copies;      /* nonzero: a matching rule wants a copy */
-    unsigned long long recent_words[SV_STEER_PLAIN_WORDS];
-    unsigned long long head_words[SV_STEER_HEAD_WORDS];
-    unsigned int recent_index;
-    unsigned int head_index;
+    unsigned long long key_words[SV_STEER_PLAIN_WORDS];
+    unsigned long long frame_words[SV_STEER_FRAME_WORDS];
+    unsigned int key_index;
+    unsigned int frame_index;
     unsigned int is_ordinary;
     unsigned int is_tunnel;         /* the verdict depends on headers behind UDP, so it is not cached */
     unsigned int syn_window;
@@ -175,8 +175,8 @@ enum {
     SV_MAP_DEEP_RULES,
     SV_MAP_SCRATCH,
     SV_MAP_SOCKETS,
-    SV_MAP_RECENT,
-    SV_MAP_HEADS,
+    SV_MAP_KEY_VERDICTS,
+    SV_MAP_FRAME_VERDICTS,
     SV_MAP_SYNS,
     SV_MAP_KNOWN,
     SV_MAP_OPENING,

@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_IDLE_SHAPES = 8 };
+enum { MAX_IDLE_SUBTABLES = 8 };
 
-void sv_steering_head_mask(const unsigned long long *key_mask, unsigned long long *head_mask)
+void sv_steering_frame_mask(const unsigned long long *key_mask, unsigned long long *frame_mask)
 {
     static const struct sv_layout ordinary = {.l3 = 4, .l3_offset = ETH_HLEN, .l4 = IPPROTO_TCP,
                                              .l4_offset = ETH_HLEN + SV_IPV4_HLEN};
@@ -27,7 +27,7 @@ void sv_steering_head_mask(const unsigned long long *key_mask, unsigned long lon
     memset(&used_mask, 0, sizeof used_mask);
     memcpy(&used_mask, key_mask, SV_STEER_PLAIN_WORDS * sizeof key_mask[0]);
     sv_window_mask(&used_mask, &untagged, ordinary, mask);
-    memcpy(head_mask, mask, SV_STEER_HEAD_WORDS * sizeof head_mask[0]);
+    memcpy(frame_mask, mask, SV_STEER_FRAME_WORDS * sizeof frame_mask[0]);
 }
 
 void sv_steering_invalidate(struct sv_steering *steering)
@@ -63,15 +63,15 @@ static void publish_rules(struct sv_steering *steering)
     /* A program that sees any of the following stores also sees this one, and that the half is no longer current. */
     __atomic_store_n(&directory->filling, sequence, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    half->shape_count = steering->shape_count;
+    half->subtable_count = steering->subtable_count;
     memcpy(half->mac, steering->mac, 6);
-    for (uint32_t i = 0; i < steering->shape_count; i++) {
-        const struct shape *shape = &steering->shape[i];
-        memcpy(half->shape[i].mask, &shape->mask, sizeof shape->mask);
-        half->shape[i].id = shape->id;
-        half->shape[i].deep = shape->deep;
+    for (uint32_t i = 0; i < steering->subtable_count; i++) {
+        const struct subtable *subtable = &steering->subtable[i];
+        memcpy(half->subtable[i].mask, &subtable->mask, sizeof subtable->mask);
+        half->subtable[i].id = subtable->id;
+        half->subtable[i].deep = subtable->deep;
         for (uint32_t w = 0; w < SV_KEY_WORDS; w++)
-            all.words[w] |= shape->mask.words[w];
+            all.words[w] |= subtable->mask.words[w];
     }
     static const struct sv_headers none;
     bool inner = (all.outer.layers & SV_LAYER_VXLAN) || memcmp(&all.inner, &none, sizeof none) != 0;
@@ -85,7 +85,7 @@ static void publish_rules(struct sv_steering *steering)
     memcpy(half->key_mask, all.words, sizeof half->key_mask);
     if (half->flags != 0)
         memset(half->key_mask, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
-    sv_steering_head_mask(half->key_mask, half->head_mask);
+    sv_steering_frame_mask(half->key_mask, half->frame_mask);
     __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
     sv_steering_invalidate(steering);
 }
@@ -96,42 +96,40 @@ void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6])
     publish_rules(steering);
 }
 
-static struct shape *find_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
+static struct subtable *find_subtable(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
-    for (uint32_t i = 0; i < steering->shape_count; i++)
-        if (steering->shape[i].priority == priority && memcmp(&steering->shape[i].mask, mask, sizeof *mask) == 0)
-            return &steering->shape[i];
+    for (uint32_t i = 0; i < steering->subtable_count; i++)
+        if (steering->subtable[i].priority == priority && memcmp(&steering->subtable[i].mask, mask, sizeof *mask) == 0)
+            return &steering->subtable[i];
     return NULL;
 }
 
-bool sv_steering_has_shape(const struct sv_steering *steering, const struct sv_rule_spec *spec)
+bool sv_steering_has_subtable(const struct sv_steering *steering, const struct sv_rule_spec *spec)
 {
-    return find_shape((struct sv_steering *)(uintptr_t)steering, spec->priority, &spec->mask) != NULL;
+    return find_subtable((struct sv_steering *)(uintptr_t)steering, spec->priority, &spec->mask) != NULL;
 }
 
-uint32_t sv_steering_live_shape_count(const struct sv_steering *steering)
+uint32_t sv_steering_live_subtable_count(const struct sv_steering *steering)
 {
     uint32_t live = 0;
-    for (uint32_t i = 0; i < steering->shape_count; i++)
-        live += steering->shape[i].rule_count > 0;
+    for (uint32_t i = 0; i < steering->subtable_count; i++)
+        live += steering->subtable[i].rule_count > 0;
     return live;
 }
 
-/*
- * Keeps a few shapes without rules, because the next rules tend to have the same shape. Each kept shape costs a probe.
- */
-static void drop_idle_shapes(struct sv_steering *steering)
+/* Keeps a few subtables without rules, because the next rules tend to need them again. Each kept one costs a probe. */
+static void drop_idle_subtables(struct sv_steering *steering)
 {
     uint32_t idle = 0;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < steering->shape_count; i++)
-        idle += steering->shape[i].rule_count == 0;
-    if (idle < MAX_IDLE_SHAPES)
+    for (uint32_t i = 0; i < steering->subtable_count; i++)
+        idle += steering->subtable[i].rule_count == 0;
+    if (idle < MAX_IDLE_SUBTABLES)
         return;
-    for (uint32_t i = 0; i < steering->shape_count; i++)
-        if (steering->shape[i].rule_count > 0)
-            steering->shape[kept++] = steering->shape[i];
-    steering->shape_count = kept;
+    for (uint32_t i = 0; i < steering->subtable_count; i++)
+        if (steering->subtable[i].rule_count > 0)
+            steering->subtable[kept++] = steering->subtable[i];
+    steering->subtable_count = kept;
 }
 
 static bool is_deep(const union sv_key *mask)
@@ -142,31 +140,31 @@ static bool is_deep(const union sv_key *mask)
     return beyond != 0;
 }
 
-static int rule_map(const struct sv_steering *steering, const struct shape *shape)
+static int rule_map(const struct sv_steering *steering, const struct subtable *subtable)
 {
-    return steering->map_fds[shape->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
+    return steering->map_fds[subtable->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
 }
 
-static struct shape *add_shape(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
+static struct subtable *add_subtable(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
 {
-    drop_idle_shapes(steering);
-    if (steering->shape_count == SV_STEER_MAX_SHAPES)
+    drop_idle_subtables(steering);
+    if (steering->subtable_count == SV_STEER_MAX_SUBTABLES)
         return NULL;
     uint32_t at = 0;
-    while (at < steering->shape_count && steering->shape[at].priority <= priority)
+    while (at < steering->subtable_count && steering->subtable[at].priority <= priority)
         at++;
-    struct shape *shape = &steering->shape[at];
-    memmove(shape + 1, shape, (steering->shape_count - at) * sizeof *shape);
-    steering->shape_count++;
-    *shape = (struct shape){.priority = priority, .id = ++steering->next_id,
-                            .deep = is_deep(mask), .mask = *mask};
+    struct subtable *subtable = &steering->subtable[at];
+    memmove(subtable + 1, subtable, (steering->subtable_count - at) * sizeof *subtable);
+    steering->subtable_count++;
+    *subtable = (struct subtable){.priority = priority, .id = ++steering->next_id, .deep = is_deep(mask),
+                                  .mask = *mask};
     publish_rules(steering);
-    return shape;
+    return subtable;
 }
 
-static void rule_key(const struct shape *shape, const union sv_key *value, struct sv_steer_rule_key *key)
+static void rule_key(const struct subtable *subtable, const union sv_key *value, struct sv_steer_rule_key *key)
 {
-    key->shape_id = shape->id;
+    key->subtable_id = subtable->id;
     memcpy(key->words, value->words, sizeof key->words);
 }
 
@@ -185,22 +183,22 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
         publish_rules(steering);
         return 0;
     }
-    struct shape *shape = find_shape(steering, spec->priority, &spec->mask);
-    if (shape == NULL)
-        shape = add_shape(steering, spec->priority, &spec->mask);
-    if (shape == NULL)
+    struct subtable *subtable = find_subtable(steering, spec->priority, &spec->mask);
+    if (subtable == NULL)
+        subtable = add_subtable(steering, spec->priority, &spec->mask);
+    if (subtable == NULL)
         return ENOMEM;
     struct sv_steer_rule_key key;
-    rule_key(shape, &spec->value, &key);
+    rule_key(subtable, &spec->value, &key);
     struct sv_steer_rule rule = {0, 0};
     if (spec->multicast)
-        rule = read_rule(rule_map(steering, shape), &key);
-    rule.takers += !spec->dont_trap;
-    rule.copies += spec->dont_trap;
-    int error = sv_map_update(rule_map(steering, shape), &key, &rule);
+        rule = read_rule(rule_map(steering, subtable), &key);
+    rule.trap_rules += !spec->dont_trap;
+    rule.dont_trap_rules += spec->dont_trap;
+    int error = sv_map_update(rule_map(steering, subtable), &key, &rule);
     sv_steering_invalidate(steering);
     if (error == 0)
-        shape->rule_count++;
+        subtable->rule_count++;
     return error == E2BIG ? ENOMEM : error;
 }
 
@@ -211,23 +209,23 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
         publish_rules(steering);
         return true;
     }
-    struct shape *shape = find_shape(steering, spec->priority, &spec->mask);
-    if (shape == NULL)
+    struct subtable *subtable = find_subtable(steering, spec->priority, &spec->mask);
+    if (subtable == NULL)
         return false;
     struct sv_steer_rule_key key;
-    rule_key(shape, &spec->value, &key);
-    struct sv_steer_rule rule = read_rule(rule_map(steering, shape), &key);
-    if ((spec->dont_trap ? rule.copies : rule.takers) == 0)
+    rule_key(subtable, &spec->value, &key);
+    struct sv_steer_rule rule = read_rule(rule_map(steering, subtable), &key);
+    if ((spec->dont_trap ? rule.dont_trap_rules : rule.trap_rules) == 0)
         return false;
-    rule.takers -= !spec->dont_trap;
-    rule.copies -= spec->dont_trap;
-    shape->rule_count--;
-    if (rule.takers + rule.copies > 0) {
-        sv_map_update(rule_map(steering, shape), &key, &rule);
+    rule.trap_rules -= !spec->dont_trap;
+    rule.dont_trap_rules -= spec->dont_trap;
+    subtable->rule_count--;
+    if (rule.trap_rules + rule.dont_trap_rules > 0) {
+        sv_map_update(rule_map(steering, subtable), &key, &rule);
         sv_steering_invalidate(steering);
         return true;
     }
-    sv_map_delete(rule_map(steering, shape), &key);
+    sv_map_delete(rule_map(steering, subtable), &key);
     sv_steering_invalidate(steering);
     return true;
 }

@@ -10,7 +10,7 @@
 #include <time.h>
 
 /* The rules with one pair of priority and mask, and their number. */
-struct shape {
+struct subtable {
     uint32_t priority;
     uint32_t rule_count;
     uint64_t id;                    /* part of the keys of its rules; never reused */
@@ -25,10 +25,10 @@ struct sv_steering {
     struct sv_connections connections;
     uint8_t mac[6];
     uint32_t default_rules[4];      /* number of rules of each type except IBV_FLOW_ATTR_NORMAL */
-    uint32_t shape_count;                /* number of entries in `shape` */
+    uint32_t subtable_count;        /* number of entries in `subtable` */
     time_t published_seconds;       /* time of the last publish_rules(), on the monotonic clock */
-    uint64_t next_id;               /* id of the last new shape */
-    struct shape shape[SV_STEER_MAX_SHAPES];    /* lowest priority number first */
+    uint64_t next_id;               /* id of the last new subtable */
+    struct subtable subtable[SV_STEER_MAX_SUBTABLES];    /* lowest priority number first */
 };
 
 /* ---- steering_rules.c ---- */
@@ -36,10 +36,10 @@ struct sv_steering {
 /* Invalidates the verdicts that programs have cached, after a change of the rules. */
 void sv_steering_invalidate(struct sv_steering *steering);
 /*
- * Computes the mask `head` for the cache of ordinary frames (struct sv_steer_head): the bits of a frame's first words
- * on which its verdict depends. They are the bits by which a frame is recognized as ordinary, and the bits that rules
- * match. `seen` has the latter as bits of a plain key.
+ * Computes frame_mask for the cache of ordinary frames (struct sv_steer_frame_verdict): the bits of a frame's first
+ * words on which its verdict depends. They are the bits by which a frame is recognized as ordinary, and the bits that
+ * rules match. key_mask has the latter as bits of a plain key.
  */
-void sv_steering_head_mask(const unsigned long long *key_mask, unsigned long long *head_mask);
+void sv_steering_frame_mask(const unsigned long long *key_mask, unsigned long long *frame_mask);
 
 #endif

@@ -178,11 +178,11 @@ static struct sv_broker_request rule_request(uint32_t priority)
  */
 static void check_kinds(int fd)
 {
-    for (uint32_t i = 0; i < GRANT_MAX_SHAPES; i++) {
+    for (uint32_t i = 0; i < GRANT_MAX_SUBTABLES; i++) {
         const struct sv_broker_request request = rule_request(i);
         CHECK_EQ(0, broker_transact(fd, &request));
     }
-    struct sv_broker_request request = rule_request(GRANT_MAX_SHAPES);
+    struct sv_broker_request request = rule_request(GRANT_MAX_SUBTABLES);
     CHECK_EQ(ENOMEM, broker_transact(fd, &request));
     request = rule_request(0);
     request.rule.mask.outer.layers |= SV_LAYER_VXLAN;
@@ -200,7 +200,7 @@ static void check_kinds(int fd)
     request = rule_request(1);
     request.call = SV_BROKER_REMOVE_RULE;
     CHECK_EQ(0, broker_transact(fd, &request));
-    request = rule_request(GRANT_MAX_SHAPES);
+    request = rule_request(GRANT_MAX_SUBTABLES);
     CHECK_EQ(0, broker_transact(fd, &request));
 }
 

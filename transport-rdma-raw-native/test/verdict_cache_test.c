@@ -77,15 +77,15 @@ static int map_with_values_of(int program, uint32_t value_bytes)
 /* Returns the number of cached verdicts on ordinary frames, on all processors. */
 static unsigned cached(int program)
 {
-    static struct sv_steer_head heads[MAX_PROCESSORS];
+    static struct sv_steer_frame_verdict entries[MAX_PROCESSORS];
     unsigned count = 0;
-    int map = map_with_values_of(program, sizeof(struct sv_steer_head));
+    int map = map_with_values_of(program, sizeof(struct sv_steer_frame_verdict));
     CHECK(map >= 0);
-    for (uint32_t i = 0; i < SV_STEER_RECENT_ENTRIES; i++) {
-        memset(heads, 0, sizeof heads);
-        CHECK(sv_map_lookup(map, &i, heads));
+    for (uint32_t i = 0; i < SV_STEER_VERDICT_ENTRIES; i++) {
+        memset(entries, 0, sizeof entries);
+        CHECK(sv_map_lookup(map, &i, entries));
         for (unsigned p = 0; p < MAX_PROCESSORS; p++)
-            count += heads[p].generation != 0;
+            count += entries[p].generation != 0;
     }
     close(map);
     return count;
