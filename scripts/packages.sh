@@ -108,7 +108,7 @@ want_browser() {
 want_clang() {
   [ "${CI:-}" = true ] && can_install_packages || return 0
   local wanted major
-  wanted="$(sed -n 's/^ \* Compiler: //p' "$ROOT/transport-rdma-raw-native/softverbs/steering_programs.h")"
+  wanted="$(sed -n 's/^ \* Compiler: //p' "$ROOT/transport-rdma-raw-native/softverbs/bpf_programs.h")"
   major="${wanted##* }"
   major="${major%%.*}"
   { clang --version || "clang-$major" --version; } 2>/dev/null | grep -qF "$wanted" && return 0

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks that softverbs/steering_programs.h belongs to these sources: by their hash, and, where the same version of clang
+# Checks that softverbs/bpf_programs.h belongs to these sources: by their hash, and, where the same version of clang
 # is installed, by compiling them again.
 set -eu
 cd "$(dirname "$0")"
-programs=../softverbs/steering_programs.h
+programs=../softverbs/bpf_programs.h
 recorded=$(sed -n 's/^ \* SHA-256 of the sources and of what follows: //p' "$programs")
 # The hash of hash_of() in build.py.
-actual=$( (cat build.py classify.bpf.h parse.bpf.h steer.bpf.c ../softverbs/headers.h ../softverbs/steering_hash.h \
-  ../softverbs/steering_maps.h ../softverbs/wire_defs.h
+actual=$( (cat build.py classify.bpf.h parse.bpf.h programs.bpf.c ../softverbs/bpf_layout.h \
+  ../softverbs/connection_hash.h ../softverbs/headers.h ../softverbs/wire_defs.h
   sed '1,/^ \*\/$/d' "$programs") | sha256sum | cut -d ' ' -f 1)
 if [ "$recorded" != "$actual" ]; then
-  echo "steering_programs.h does not belong to these sources: run bpf/build.py, which needs clang" >&2
+  echo "bpf_programs.h does not belong to these sources: run bpf/build.py, which needs clang" >&2
   exit 1
 fi
 compiler=$(sed -n 's/^ \* Compiler: //p' "$programs")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Classifies frames under overload: SYNs, segments of connections, unsolicited ones (docs/reference/security.md).
- * steer.bpf.c includes this file for its program classify_xdp.
+ * programs.bpf.c includes this file for its program xdp_classify.
  */
 /*
  * Prevents clang from merging identical code for different constant offsets. The verifier needs constant offsets if the
@@ -14,7 +14,7 @@ INLINE u32 word_at(const u8 *at)
     return *(volatile const u32 *)at;
 }
 
-/* The parts of a TCP segment that classify_xdp uses. The hashes are those of steering_hash.h. */
+/* The parts of a TCP segment that xdp_classify uses. The hashes are those of connection_hash.h. */
 struct segment {
     u64 connection;
     u64 endpoint;       /* the local address and port */
@@ -40,16 +40,16 @@ INLINE void hash_segment(const u8 *ip, int is_ipv6, const u8 *tcp, u64 secret, s
     if (is_ipv6) {
         const u8 *src = ip + SV_IPV6_SOURCE_AT;
         const u8 *dst = ip + SV_IPV6_DESTINATION_AT;
-        local = sv_steer_mix(sv_steer_mix(local, word_at(dst)), word_at(dst + 4));
-        local = sv_steer_mix(sv_steer_mix(local, word_at(dst + 8)), word_at(dst + 12));
-        hash = sv_steer_mix(sv_steer_mix(local, word_at(src)), word_at(src + 4));
-        hash = sv_steer_mix(sv_steer_mix(hash, word_at(src + 8)), word_at(src + 12));
+        local = sv_hash_mix(sv_hash_mix(local, word_at(dst)), word_at(dst + 4));
+        local = sv_hash_mix(sv_hash_mix(local, word_at(dst + 8)), word_at(dst + 12));
+        hash = sv_hash_mix(sv_hash_mix(local, word_at(src)), word_at(src + 4));
+        hash = sv_hash_mix(sv_hash_mix(hash, word_at(src + 8)), word_at(src + 12));
     } else {
-        local = sv_steer_mix(local, word_at(ip + SV_IPV4_DESTINATION_AT));
-        hash = sv_steer_mix(local, word_at(ip + SV_IPV4_SOURCE_AT));
+        local = sv_hash_mix(local, word_at(ip + SV_IPV4_DESTINATION_AT));
+        hash = sv_hash_mix(local, word_at(ip + SV_IPV4_SOURCE_AT));
     }
-    segment->connection = sv_steer_connection(hash, ports);
-    segment->endpoint = sv_steer_endpoint(local, ports);
+    segment->connection = sv_hash_connection(hash, ports);
+    segment->endpoint = sv_hash_endpoint(local, ports);
     segment->number = word_at(tcp + SV_TCP_SEQUENCE_AT);
     segment->acknowledgement = word_at(tcp + SV_TCP_ACKNOWLEDGMENT_AT);
     segment->is_syn = is_syn(*(volatile const u8 *)(tcp + SV_TCP_FLAGS_AT));
@@ -134,44 +134,44 @@ INLINE int load_segment(struct xdp_md *xdp, u64 secret, struct segment *segment)
 }
 
 /*
- * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_STEER_SYN_ENTRIES), not just
+ * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_BPF_SEEN_ENTRIES), not just
  * now.
  */
 INLINE int is_repeated(const struct segment *segment, u64 now)
 {
-    u64 hash = sv_steer_mix(segment->connection, segment->number);
-    u32 time = (u32)(now >> SV_STEER_SYN_TIME_SHIFT) & SV_STEER_SYN_TIME_MASK;
-    u32 index = (u32)(hash >> 8) % (SV_STEER_SYN_ENTRIES / 2);
-    u32 *pair = map_lookup(&sv_map_syns, &index);   /* the kernel rounds values up to 8 bytes, so one holds two */
+    u64 hash = sv_hash_mix(segment->connection, segment->number);
+    u32 time = (u32)(now >> SV_BPF_SEEN_TIME_SHIFT) & SV_BPF_SEEN_TIME_MASK;
+    u32 index = (u32)(hash >> 8) % (SV_BPF_SEEN_ENTRIES / 2);
+    u32 *pair = map_lookup(&sv_map_seen, &index);   /* the kernel rounds values up to 8 bytes, so one holds two */
     if (pair == 0)
         return 0;
     u32 *known = pair + (hash & 1);
-    u32 mark = (u32)(hash >> 32) & ~SV_STEER_SYN_TIME_MASK;
+    u32 mark = (u32)(hash >> 32) & ~SV_BPF_SEEN_TIME_MASK;
     u32 before = *known;
-    u32 age = (time - before) & SV_STEER_SYN_TIME_MASK;
+    u32 age = (time - before) & SV_BPF_SEEN_TIME_MASK;
     *known = mark | time;
-    return (before & ~SV_STEER_SYN_TIME_MASK) == mark && age >= SV_STEER_SYN_MIN_AGE && age <= SV_STEER_SYN_MAX_AGE;
+    return (before & ~SV_BPF_SEEN_TIME_MASK) == mark && age >= SV_BPF_SEEN_MIN_AGE && age <= SV_BPF_SEEN_MAX_AGE;
 }
 
 /* Resets the counts of admitted segments each millisecond. */
-INLINE void update_window(struct sv_steer_scratch *scratch, u64 now)
+INLINE void update_window(struct sv_bpf_scratch *scratch, u64 now)
 {
-    u32 window = (u32)(now >> SV_STEER_SYN_WINDOW_SHIFT);
-    if (scratch->syn_window == window)
+    u32 window = (u32)(now >> SV_BPF_WINDOW_SHIFT);
+    if (scratch->window == window)
         return;
-    scratch->syn_window = window;
-    scratch->syns_repeated = 0;
-    scratch->syns_first = 0;
+    scratch->window = window;
+    scratch->repeated = 0;
+    scratch->first_syns = 0;
     scratch->opening = 0;
     scratch->unsolicited = 0;
 }
 
 /* Admits retransmissions up to a limit, because a sender can forge them. */
-INLINE int admit_repeated(const struct segment *segment, struct sv_steer_scratch *scratch, u64 now)
+INLINE int admit_repeated(const struct segment *segment, struct sv_bpf_scratch *scratch, u64 now)
 {
-    if (!is_repeated(segment, now) || scratch->syns_repeated >= SV_STEER_SYNS_PER_WINDOW)
+    if (!is_repeated(segment, now) || scratch->repeated >= SV_BPF_UNKNOWN_PER_WINDOW)
         return 0;
-    scratch->syns_repeated++;
+    scratch->repeated++;
     return 1;
 }
 
@@ -179,8 +179,8 @@ INLINE int admit_repeated(const struct segment *segment, struct sv_steer_scratch
  * Classifies a SYN, which may arrive in any number. A SYN longer than the interface's frames comes from a peer on this
  * host that relies on segmentation offload. It cannot open a connection.
  */
-INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struct sv_steer_traffic *traffic,
-                        struct sv_steer_scratch *scratch)
+INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struct sv_bpf_traffic *traffic,
+                        struct sv_bpf_scratch *scratch)
 {
     u64 now = ktime();
     if (xdp_length(xdp) > *(volatile u32 *)&traffic->max_syn_bytes) {
@@ -191,7 +191,7 @@ INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struc
     if (admit_repeated(segment, scratch, now))
         return RXC_MAIN;
     if (now < *(volatile u64 *)&traffic->syns_limited_until_nanos &&
-        scratch->syns_first++ >= SV_STEER_SYNS_PER_WINDOW) {
+        scratch->first_syns++ >= SV_BPF_UNKNOWN_PER_WINDOW) {
         __sync_fetch_and_add(&traffic->syns_dropped, 1);
         return RXC_DROP;
     }
@@ -201,21 +201,21 @@ INLINE int classify_syn(struct xdp_md *xdp, const struct segment *segment, struc
 /* Returns the age of a mark, or -1 if the table does not have it. */
 INLINE int age_of_mark(void *map, u32 buckets, u64 hash, u64 now)
 {
-    u32 index = sv_steer_bucket(hash, buckets);
-    u32 mark = sv_steer_mark(hash);
-    const struct sv_steer_marks *bucket = map_lookup(map, &index);
+    u32 index = sv_hash_bucket(hash, buckets);
+    u32 mark = sv_hash_mark(hash);
+    const struct sv_bpf_marks *bucket = map_lookup(map, &index);
     u32 found = 0;
     if (bucket == 0)
         return -1;
 #pragma unroll
-    for (int i = 0; i < SV_STEER_MARKS_PER_BUCKET; i++) {
+    for (int i = 0; i < SV_BPF_MARKS_PER_BUCKET; i++) {
         u32 there = *(volatile const u32 *)&bucket->mark[i];
-        if (((there ^ mark) & ~SV_STEER_MARK_TIME_MASK) == 0)
+        if (((there ^ mark) & ~SV_BPF_MARK_TIME_MASK) == 0)
             found = there;
     }
     if (found == 0)
         return -1;
-    return (int)(((u32)(now >> SV_STEER_MARK_TIME_SHIFT) - found) & SV_STEER_MARK_TIME_MASK);
+    return (int)(((u32)(now >> SV_BPF_MARK_TIME_SHIFT) - found) & SV_BPF_MARK_TIME_MASK);
 }
 
 /*
@@ -224,8 +224,8 @@ INLINE int age_of_mark(void *map, u32 buckets, u64 hash, u64 now)
  */
 INLINE int acknowledges_our_syn(const struct segment *segment, u64 now)
 {
-    u64 proof = sv_steer_proof(segment->connection, segment->acknowledgement);
-    return age_of_mark(&sv_map_opening, SV_STEER_OPENING_BUCKETS, proof, now) >= 0;
+    u64 proof = sv_hash_proof(segment->connection, segment->acknowledgement);
+    return age_of_mark(&sv_map_opening, SV_BPF_OPENING_BUCKETS, proof, now) >= 0;
 }
 
 /*
@@ -233,37 +233,37 @@ INLINE int acknowledges_our_syn(const struct segment *segment, u64 now)
  * few others. A local endpoint without any connection receives all segments, because its answers may leave through
  * another interface.
  */
-INLINE int classify_other(const struct segment *segment, struct sv_steer_traffic *traffic,
-                          struct sv_steer_scratch *scratch)
+INLINE int classify_other(const struct segment *segment, struct sv_bpf_traffic *traffic,
+                          struct sv_bpf_scratch *scratch)
 {
     u64 now = ktime();
     if (now >= *(volatile u64 *)&traffic->unsolicited_limited_until_nanos) {
         *(volatile u64 *)&traffic->unsolicited_limited_until_nanos = 0;
         return RXC_MAIN;
     }
-    if (age_of_mark(&sv_map_known, SV_STEER_KNOWN_BUCKETS, segment->connection, now) >= 0 ||
-        age_of_mark(&sv_map_known, SV_STEER_KNOWN_BUCKETS, segment->endpoint, now) < 0 ||
+    if (age_of_mark(&sv_map_known, SV_BPF_KNOWN_BUCKETS, segment->connection, now) >= 0 ||
+        age_of_mark(&sv_map_known, SV_BPF_KNOWN_BUCKETS, segment->endpoint, now) < 0 ||
         acknowledges_our_syn(segment, now))
         return RXC_MAIN;
     update_window(scratch, now);
-    int age = age_of_mark(&sv_map_opening, SV_STEER_OPENING_BUCKETS, segment->connection, now);
-    if (age >= 0 && age <= SV_STEER_OPENING_MAX_AGE && scratch->opening < SV_STEER_OPENING_PER_WINDOW) {
+    int age = age_of_mark(&sv_map_opening, SV_BPF_OPENING_BUCKETS, segment->connection, now);
+    if (age >= 0 && age <= SV_BPF_OPENING_MAX_AGE && scratch->opening < SV_BPF_OPENING_PER_WINDOW) {
         scratch->opening++;
         return RXC_MAIN;
     }
     if (admit_repeated(segment, scratch, now))
         return RXC_MAIN;
-    if (scratch->unsolicited++ == 0 && scratch->syn_window % SV_STEER_UNSOLICITED_WINDOWS == 0)
+    if (scratch->unsolicited++ == 0 && scratch->window % SV_BPF_UNSOLICITED_WINDOWS == 0)
         return RXC_MAIN;
     /* Extends the limit here. Otherwise a flood would pass once a second until the library sees its ring fill again. */
-    if (scratch->unsolicited == SV_STEER_UNSOLICITED_FLOOD)
-        *(volatile u64 *)&traffic->unsolicited_limited_until_nanos = now + SV_STEER_LIMITED_NANOS;
+    if (scratch->unsolicited == SV_BPF_UNSOLICITED_FLOOD)
+        *(volatile u64 *)&traffic->unsolicited_limited_until_nanos = now + SV_BPF_LIMITED_NANOS;
     __sync_fetch_and_add(&traffic->unsolicited_dropped, 1);
     KEEP_SEPARATE("unsolicited");
     return RXC_DROP;
 }
 
-INLINE int classify_frame(struct xdp_md *xdp, struct sv_steer_traffic *traffic)
+INLINE int classify_frame(struct xdp_md *xdp, struct sv_bpf_traffic *traffic)
 {
     u32 zero = 0;
     struct segment segment;
@@ -274,7 +274,7 @@ INLINE int classify_frame(struct xdp_md *xdp, struct sv_steer_traffic *traffic)
         found = load_segment(xdp, traffic->secret, &segment);
     if (found != FOUND)
         return RXC_MAIN;
-    struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
+    struct sv_bpf_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
     if (scratch == 0)
         return RXC_MAIN;
     if (segment.is_syn)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Part of steer.bpf.c: parses a frame into struct sv_headers. Must agree with softverbs/headers.c, the library's
+ * Part of programs.bpf.c: parses a frame into struct sv_headers. Must agree with softverbs/headers.c, the library's
  * parser.
  */
 
@@ -135,7 +135,7 @@ INLINE u32 parse(const struct frame *frame, u32 start, int tag_removed, u16 tpid
     return type == BE16(ETH_P_IPV6) ? parse_ipv6(frame, offset, h) : 0;
 }
 
-INLINE void parse_tunnel(const struct frame *frame, u32 vxlan, struct sv_steer_scratch *scratch)
+INLINE void parse_tunnel(const struct frame *frame, u32 vxlan, struct sv_bpf_scratch *scratch)
 {
     u8 header[SV_VXLAN_HLEN];
     if (load(frame, vxlan, header, sizeof header) < 0 || !(header[0] & SV_VXLAN_HAS_VNI))

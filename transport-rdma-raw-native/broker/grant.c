@@ -20,13 +20,13 @@ enum { BUSY_MILLIS = 3000 };
 bool grant_may_use_bpf(void)
 {
     static const uint8_t mac[6];
-    struct sv_steering *steering;
-    if (sv_steering_open(&steering, mac, true) != 0)
+    struct sv_kernel_steering *steering;
+    if (sv_kernel_steering_open(&steering, mac, true) != 0)
         return false;
-    int result = sv_steering_load_classifier(steering, SV_XDP_ATTACH_GENERIC);
+    int result = sv_kernel_steering_load_classifier(steering, SV_XDP_ATTACH_GENERIC);
     if (result == 0)
-        result = sv_steering_load_xdp(steering, SV_XDP_ATTACH_GENERIC);
-    sv_steering_close(steering);
+        result = sv_kernel_steering_load_xdp(steering, SV_XDP_ATTACH_GENERIC);
+    sv_kernel_steering_close(steering);
     if (result >= 0)
         close(result);
     else if (!sv_explain_missing_perfmon(-result))
@@ -91,10 +91,10 @@ static int load(struct grant *grant)
 {
     int result;
     if (!grant->has_classifier) {
-        result = sv_steering_load_classifier(grant->steering, attach_mode(grant));
+        result = sv_kernel_steering_load_classifier(grant->steering, attach_mode(grant));
         grant->has_classifier = result == 0;
     } else {
-        result = grant->program = sv_steering_load_xdp(grant->steering, attach_mode(grant));
+        result = grant->program = sv_kernel_steering_load_xdp(grant->steering, attach_mode(grant));
     }
     if (result >= 0)
         return EINPROGRESS;
@@ -153,9 +153,9 @@ static int explain_socket(const struct grant *grant, int error)
 static int wait_for_queue(struct grant *grant)
 {
     int64_t now = now_millis();
-    if (grant->busy_until_millis == 0)
-        grant->busy_until_millis = now + BUSY_MILLIS;
-    if (now < grant->busy_until_millis)
+    if (grant->retry_until_millis == 0)
+        grant->retry_until_millis = now + BUSY_MILLIS;
+    if (now < grant->retry_until_millis)
         return EINPROGRESS;
     return sv_explain(EBUSY, "receive queue %u of '%s' has an AF_XDP socket already: another program uses it",
                       grant->sockets.layout.queue_count, grant->netdev);
@@ -169,7 +169,7 @@ static int open_queue(struct grant *grant)
 {
     uint32_t queue = grant->sockets.layout.queue_count;
     int *fds = &grant->fds[grant->fd_count];
-    if (queue == SV_STEER_MAX_QUEUES)
+    if (queue == SV_BPF_MAX_QUEUES)
         return 0;
     int error = sockets_add_queue(&grant->sockets, fds);
     if (error == EBUSY)
@@ -178,8 +178,8 @@ static int open_queue(struct grant *grant)
         return 0;
     if (error != 0)
         return explain_socket(grant, error);
-    grant->fd_count += SV_STEER_SOCKETS_PER_QUEUE;
-    error = sv_steering_set_sockets(grant->steering, queue, fds[0], fds[1]);
+    grant->fd_count += SV_BPF_SOCKETS_PER_QUEUE;
+    error = sv_kernel_steering_set_sockets(grant->steering, queue, fds[0], fds[1]);
     return error == 0 ? EINPROGRESS : sv_explain(error, "AF_XDP sockets for '%s' can't be put into their map: %s",
                                                  grant->netdev, strerror(error));
 }
@@ -195,17 +195,17 @@ static int open_steering(struct grant *grant)
 {
     const struct programs_of of = programs_of(grant);
     grant->steering = programs_take(&of, &grant->program);
-    grant->is_reused = grant->steering != NULL && sv_steering_reuse(grant->steering, grant->mac) == 0;
+    grant->is_reused = grant->steering != NULL && sv_kernel_steering_reuse(grant->steering, grant->mac) == 0;
     grant->has_classifier = grant->is_reused;
     if (grant->is_reused)
         return 0;
     if (grant->steering != NULL) {
-        sv_steering_close(grant->steering);
+        sv_kernel_steering_close(grant->steering);
         close(grant->program);
         grant->steering = NULL;
         grant->program = -1;
     }
-    return sv_steering_open(&grant->steering, grant->mac, true);
+    return sv_kernel_steering_open(&grant->steering, grant->mac, true);
 }
 
 static int prepare_device(struct grant *grant)
@@ -218,7 +218,7 @@ static int prepare_device(struct grant *grant)
     if (error != 0)
         return error;
     grant->fds[SV_BROKER_FD_XDP_LINK] = grant->fds[SV_BROKER_FD_MEMORY] = -1;
-    sv_steering_get_client_maps(grant->steering, grant->fds + SV_BROKER_FD_MAPS);
+    sv_kernel_steering_get_client_maps(grant->steering, grant->fds + SV_BROKER_FD_MAPS);
     grant->fd_count = SV_BROKER_FD_SOCKETS;
     return 0;
 }
@@ -235,7 +235,7 @@ static int finish_device(struct grant *grant)
     grant->fds[SV_BROKER_FD_MEMORY] = grant->sockets.memory_fd;
     int error = sockets_seal(&grant->sockets);
     if (error == 0 && !grant->is_reused)
-        error = sv_steering_seal(grant->steering);
+        error = sv_kernel_steering_seal(grant->steering);
     return error == 0 ? 0 : sv_explain(error, "the maps and the memory of '%s' can't be sealed: %s", grant->netdev,
                                        strerror(error));
 }
@@ -249,7 +249,7 @@ static void close_fds(struct grant *grant)
     grant->fd_count = 0;
 }
 
-int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid)
+int grant_begin_opening(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid)
 {
     memset(grant, 0, sizeof *grant);
     grant->uid = uid;
@@ -311,7 +311,7 @@ static void close_steering(struct grant *grant)
         programs_keep(&of, grant->steering, grant->program);
         return;
     }
-    sv_steering_close(grant->steering);
+    sv_kernel_steering_close(grant->steering);
     if (grant->program >= 0)
         close(grant->program);
 }

@@ -28,17 +28,17 @@ struct grant {
     uint32_t rule_count;
     uint32_t membership_count;
     struct grant_membership membership[GRANT_MAX_MEMBERSHIPS];
-    struct sv_steering *steering;
+    struct sv_kernel_steering *steering;
     uid_t uid;                      /* user of the client */
-    int program;                    /* the loaded SV_PROGRAM_XDP, or negative */
-    bool has_classifier;            /* the program that SV_PROGRAM_XDP calls is loaded */
+    int program;                    /* the loaded SV_PROGRAM_XDP_REDIRECT, or negative */
+    bool has_classifier;            /* the program that SV_PROGRAM_XDP_REDIRECT calls is loaded */
     bool is_reused;                 /* steering and program are those of a closed device (programs.h) */
     int mac_filter_fd;
     struct sockets sockets;
     /* Used while the device is opened: */
     bool is_opening;
     struct sv_broker_open wanted;
-    int64_t busy_until_millis; /* wait for a queue that another socket has, until this time; 0: no queue was busy */
+    int64_t retry_until_millis; /* wait for a queue that another socket has, until this time; 0: no queue was busy */
     int fds[SV_BROKER_MAX_FDS];     /* descriptors to be sent */
     unsigned fd_count;
 };
@@ -50,7 +50,7 @@ bool grant_may_use_bpf(void);
  * Checks cheaply whether a device can be opened. Returns EINPROGRESS, or an errno with sv_explain(): EBUSY if the
  * interface is in use.
  */
-int grant_open(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid);
+int grant_begin_opening(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid);
 /*
  * Creates the maps of a device, loads and attaches its programs, or creates the sockets of one more queue. Returns 0 or
  * an errno with sv_explain(). Returns EINPROGRESS until all is created, and while a socket that was closed a moment ago

@@ -72,8 +72,8 @@ static int check_subtable(const struct grant *grant, const struct policy *policy
     if (!names_known_fields(&spec->mask))
         return sv_explain(EACCES, "a rule that names more than MAC address, VLAN, addresses, protocol and ports needs "
                           "ports=any in the policy");
-    if (!sv_steering_has_subtable(grant->steering, spec) &&
-        sv_steering_live_subtable_count(grant->steering) >= GRANT_MAX_SUBTABLES)
+    if (!sv_kernel_steering_has_subtable(grant->steering, spec) &&
+        sv_kernel_steering_live_subtable_count(grant->steering) >= GRANT_MAX_SUBTABLES)
         return sv_explain(ENOMEM, "a device has rules of at most %d kinds (priority and fields) without ports=any",
                           GRANT_MAX_SUBTABLES);
     return 0;
@@ -142,7 +142,7 @@ static bool may_make_promiscuous(int filter)
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule)
 {
     const struct sv_rule_spec spec = spec_of(rule);
-    return grant->in_use && !sv_steering_has_subtable(grant->steering, &spec);
+    return grant->in_use && !sv_kernel_steering_has_subtable(grant->steering, &spec);
 }
 
 int grant_add_rule(struct grant *grant, const struct policy *policy, const struct policy_user *user,
@@ -167,7 +167,7 @@ int grant_add_rule(struct grant *grant, const struct policy *policy, const struc
     if (filter >= 0 && grant->membership_count == GRANT_MAX_MEMBERSHIPS)
         return sv_explain(ENOMEM, "a device has at most %d rules on foreign MAC addresses",
                           GRANT_MAX_MEMBERSHIPS);
-    error = sv_steering_add(grant->steering, &spec);
+    error = sv_kernel_steering_add(grant->steering, &spec);
     if (error != 0)
         return sv_explain(error, "the rule can't be added: %s", strerror(error));
     grant->rule_count++;
@@ -181,7 +181,7 @@ int grant_remove_rule(struct grant *grant, const struct sv_broker_rule *rule)
     if (error != 0)
         return error;
     const struct sv_rule_spec spec = spec_of(rule);
-    if (!sv_steering_remove(grant->steering, &spec))
+    if (!sv_kernel_steering_remove(grant->steering, &spec))
         return sv_explain(ENOENT, "there is no such rule");
     grant->rule_count -= grant->rule_count > 0;
     drop_membership(grant, &spec);
@@ -193,6 +193,6 @@ int grant_update_mac(struct grant *grant)
     int error = interface_mac(grant->mac_filter_fd, grant->netdev, grant->mac);
     if (error != 0)
         return sv_explain(error, "the address of '%s' can't be read", grant->netdev);
-    sv_steering_set_mac(grant->steering, grant->mac);
+    sv_kernel_steering_set_mac(grant->steering, grant->mac);
     return 0;
 }

@@ -8,7 +8,7 @@
 
 struct kept {
     struct programs_of of;
-    struct sv_steering *steering;   /* NULL: the entry is free */
+    struct sv_kernel_steering *steering; /* NULL: the entry is free */
     int program;
     uint64_t number;                /* the entry with the smallest one is the oldest */
 };
@@ -33,7 +33,7 @@ static void discard(struct kept *entry)
 {
     if (entry->steering == NULL)
         return;
-    sv_steering_close(entry->steering);
+    sv_kernel_steering_close(entry->steering);
     close(entry->program);
     entry->steering = NULL;
 }
@@ -50,7 +50,7 @@ static struct kept *free_or_oldest(void)
     return oldest;
 }
 
-void programs_keep(const struct programs_of *of, struct sv_steering *steering, int program)
+void programs_keep(const struct programs_of *of, struct sv_kernel_steering *steering, int program)
 {
     struct kept *entry = find(of);
     if (entry == NULL)
@@ -59,12 +59,12 @@ void programs_keep(const struct programs_of *of, struct sv_steering *steering, i
     *entry = (struct kept){.of = *of, .steering = steering, .program = program, .number = ++last_number};
 }
 
-struct sv_steering *programs_take(const struct programs_of *of, int *program)
+struct sv_kernel_steering *programs_take(const struct programs_of *of, int *program)
 {
     struct kept *entry = find(of);
     if (entry == NULL)
         return NULL;
-    struct sv_steering *steering = entry->steering;
+    struct sv_kernel_steering *steering = entry->steering;
     *program = entry->program;
     entry->steering = NULL;
     return steering;

@@ -2,7 +2,7 @@
 #ifndef BROKER_PROGRAMS_H
 #define BROKER_PROGRAMS_H
 
-#include "steering.h"
+#include "kernel_steering.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,10 +26,10 @@ struct programs_of {
     bool fragments;                 /* loaded for SV_XDP_ATTACH_NATIVE_FRAGS */
 };
 
-/* Keeps both, perhaps in place of others. `program` is the loaded SV_PROGRAM_XDP. */
-void programs_keep(const struct programs_of *of, struct sv_steering *steering, int program);
+/* Keeps both, perhaps in place of others. `program` is the loaded SV_PROGRAM_XDP_REDIRECT. */
+void programs_keep(const struct programs_of *of, struct sv_kernel_steering *steering, int program);
 /* Returns steering with its program, or NULL. They then belong to the caller. */
-struct sv_steering *programs_take(const struct programs_of *of, int *program);
+struct sv_kernel_steering *programs_take(const struct programs_of *of, int *program);
 void programs_close_all(void);
 
 #endif

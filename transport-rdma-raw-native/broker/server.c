@@ -159,7 +159,7 @@ static bool is_slow(const struct client *client, const struct session_message *m
 }
 
 /* Handles one message, so that other clients are served as well. Returns false if the session is to end. */
-static bool serve(struct server *server, struct client *client)
+static bool handle_next_message(struct server *server, struct client *client)
 {
     struct session_message *message = &client->message;
     ssize_t got = recv(client->session_fd, message, sizeof *message, MSG_DONTWAIT);
@@ -250,11 +250,11 @@ static void retry_busy_queues(struct server *server)
             continue_opening(server, &server->client[i]);
 }
 
-static void serve_client(struct server *server, unsigned at, bool has_message, bool has_ended, int64_t now)
+static void poll_client(struct server *server, unsigned at, bool has_message, bool has_ended, int64_t now)
 {
     struct client *client = &server->client[at];
     /* Handles the message of a session before its end. */
-    if (has_message && client->session_fd >= 0 && !serve(server, client))
+    if (has_message && client->session_fd >= 0 && !handle_next_message(server, client))
         close_session(client, "the process has closed it or has ended");
     if (has_ended)
         remove_client(server, at);
@@ -277,24 +277,25 @@ static int poll_timeout_millis(const struct server *server)
 
 bool server_run_once(struct server *server)
 {
-    enum { REPORTS, WAKE, FIRST_CLIENT, OF_CLIENT = 2 };
-    struct pollfd pollfds[FIRST_CLIENT + OF_CLIENT * SERVER_MAX_CLIENTS];
+    enum { REPORTS, WAKE, FIRST_CLIENT, FDS_PER_CLIENT = 2 };
+    struct pollfd pollfds[FIRST_CLIENT + FDS_PER_CLIENT * SERVER_MAX_CLIENTS];
     unsigned clients = server->client_count;
     allow_client(server);
     pollfds[REPORTS] = (struct pollfd){.fd = server->acceptor.report_fd, .events = POLLIN};
     pollfds[WAKE] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
     for (unsigned i = 0; i < clients; i++) {
-        pollfds[FIRST_CLIENT + OF_CLIENT * i] = (struct pollfd){.fd = server->client[i].session_fd, .events = POLLIN};
-        pollfds[FIRST_CLIENT + OF_CLIENT * i + 1] =
+        pollfds[FIRST_CLIENT + FDS_PER_CLIENT * i] =
+            (struct pollfd){.fd = server->client[i].session_fd, .events = POLLIN};
+        pollfds[FIRST_CLIENT + FDS_PER_CLIENT * i + 1] =
             (struct pollfd){.fd = server->client[i].session_pidfd, .events = POLLIN};
     }
-    if (poll(pollfds, FIRST_CLIENT + OF_CLIENT * clients, poll_timeout_millis(server)) < 0)
+    if (poll(pollfds, FIRST_CLIENT + FDS_PER_CLIENT * clients, poll_timeout_millis(server)) < 0)
         return !server->acceptor_has_ended;
     int64_t now = server->now_millis();
     /* Downwards, because the last client takes the place of one that has ended. */
     for (unsigned i = clients; i-- > 0;) {
-        const struct pollfd *of_client = &pollfds[FIRST_CLIENT + OF_CLIENT * i];
-        serve_client(server, i, of_client[0].revents != 0, of_client[1].revents != 0, now);
+        const struct pollfd *of_client = &pollfds[FIRST_CLIENT + FDS_PER_CLIENT * i];
+        poll_client(server, i, of_client[0].revents != 0, of_client[1].revents != 0, now);
     }
     retry_busy_queues(server);
     run_slow_requests(server);

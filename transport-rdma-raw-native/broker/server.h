@@ -15,9 +15,9 @@ enum {
     SERVER_MAX_CLIENTS_OF_USER = 32,
     SERVER_IDLE_MILLIS = 5000, /* a client without a device is disconnected after this time without a request */
     /* Of one user: */
-    SERVER_MAX_SOLICITATIONS_PER_SECOND = 512,
-    SERVER_MAX_OPENS_PER_SECOND = 8,        /* devices opened */
-    SERVER_MAX_LOG_LINES_PER_SECOND = 5,    /* log lines about refusals */
+    SERVER_MAX_SOLICITATIONS_PER_SECOND_OF_USER = 512,
+    SERVER_MAX_OPENS_PER_SECOND_OF_USER = 8, /* devices opened */
+    SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER = 5, /* log lines about refusals */
 };
 
 struct server;

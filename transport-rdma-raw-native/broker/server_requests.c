@@ -107,12 +107,12 @@ static int open_device(struct server *server, struct client *client, const struc
     if (devices_of(server, user->uid) >= max_devices)
         return sv_explain(EACCES, "user %u has %u devices open, as many as the policy grants", user->uid, max_devices);
     struct usage *usage = server_usage_of(server, client);
-    if (usage->opens >= SERVER_MAX_OPENS_PER_SECOND)
+    if (usage->opens >= SERVER_MAX_OPENS_PER_SECOND_OF_USER)
         return sv_explain(EAGAIN, "user %u has opened %d devices within a second", user->uid,
-                          SERVER_MAX_OPENS_PER_SECOND);
+                          SERVER_MAX_OPENS_PER_SECOND_OF_USER);
     if (is_being_opened(server, wanted->netdev))
         return sv_explain(EBUSY, "'%s' is being opened for another process", wanted->netdev);
-    int error = grant_open(&client->grant, wanted, user->uid);
+    int error = grant_begin_opening(&client->grant, wanted, user->uid);
     usage->opens += error == EINPROGRESS;
     return error;
 }
@@ -121,13 +121,13 @@ static int solicit_in_bounds(struct server *server, const struct client *client,
                              const struct sv_broker_solicit *wanted)
 {
     struct usage *usage = server_usage_of(server, client);
-    if (usage->solicitations >= SERVER_MAX_SOLICITATIONS_PER_SECOND)
-        return sv_explain(EAGAIN, "more than %d next hops in a second", SERVER_MAX_SOLICITATIONS_PER_SECOND);
+    if (usage->solicitations >= SERVER_MAX_SOLICITATIONS_PER_SECOND_OF_USER)
+        return sv_explain(EAGAIN, "more than %d next hops in a second", SERVER_MAX_SOLICITATIONS_PER_SECOND_OF_USER);
     usage->solicitations++;
     return neighbor_solicit(server->policy, &client->user, wanted, &usage->neighbors, server->now_millis());
 }
 
-static int handle(struct server *server, struct client *client, const struct sv_broker_request *request)
+static int dispatch_request(struct server *server, struct client *client, const struct sv_broker_request *request)
 {
     if (request->call == SV_BROKER_OPEN)
         return open_device(server, client, &request->open);
@@ -169,11 +169,11 @@ static int explain_malformed(const struct session_message *message)
                       "version %u: take both from one release", SV_BROKER_VERSION, message->version);
 }
 
-static int answer_to(struct server *server, struct client *client, struct session_message *message)
+static int dispatch_message(struct server *server, struct client *client, struct session_message *message)
 {
     switch (message->kind) {
     case SESSION_REQUEST:
-        return handle(server, client, &message->request);
+        return dispatch_request(server, client, &message->request);
     case SESSION_CHECK_PORT:
         return check_tcp_port(server, client, message->port);
     case SESSION_RESULT:
@@ -190,7 +190,7 @@ static int answer_to(struct server *server, struct client *client, struct sessio
 static void log_refusal(struct server *server, const struct client *client)
 {
     struct usage *usage = server_usage_of(server, client);
-    if (usage->log_lines >= SERVER_MAX_LOG_LINES_PER_SECOND) {
+    if (usage->log_lines >= SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER) {
         usage->suppressed_log_lines++;
         return;
     }
@@ -212,7 +212,7 @@ static void count_result(struct server *server, const struct client *client, int
 }
 
 /* Returns false if the session is to end. */
-static bool reply_to(struct server *server, struct client *client, int error)
+static bool send_reply(struct server *server, struct client *client, int error)
 {
     struct sv_broker_reply reply;
     struct grant *grant = &client->grant;
@@ -245,11 +245,11 @@ static void forget_explanation(void)
     (void)sv_explain(0, "%s", "");
 }
 
-static bool finish(struct server *server, struct client *client, int error)
+static bool reply_unless_in_progress(struct server *server, struct client *client, int error)
 {
     if (error != 0 && *sv_explanation() == '\0')
         (void)sv_explain(error, "%s", strerror(error));
-    return error == EINPROGRESS || reply_to(server, client, error);
+    return error == EINPROGRESS || send_reply(server, client, error);
 }
 
 bool server_answer(struct server *server, struct client *client, struct session_message *message)
@@ -257,11 +257,11 @@ bool server_answer(struct server *server, struct client *client, struct session_
     server->counters.requests += message->kind != SESSION_CHECK_PORT && message->kind != SESSION_CLOSED;
     client->has_sent_request |= message->kind != SESSION_MALFORMED && message->kind != SESSION_CLOSED;
     forget_explanation();
-    return finish(server, client, answer_to(server, client, message));
+    return reply_unless_in_progress(server, client, dispatch_message(server, client, message));
 }
 
 bool server_continue_opening(struct server *server, struct client *client)
 {
     forget_explanation();
-    return finish(server, client, grant_continue_opening(&client->grant));
+    return reply_unless_in_progress(server, client, grant_continue_opening(&client->grant));
 }

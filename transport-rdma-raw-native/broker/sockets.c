@@ -211,7 +211,7 @@ static int add_syn_socket(const struct sockets *sockets, int main, int *fd)
     return error;
 }
 
-int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS_PER_QUEUE])
+int sockets_add_queue(struct sockets *sockets, int fds[SV_BPF_SOCKETS_PER_QUEUE])
 {
     int fd = sockets->waiting_fd;
     int error = fd >= 0 ? 0 : make_main(sockets, &fd);

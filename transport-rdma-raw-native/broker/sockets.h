@@ -25,7 +25,7 @@ void sockets_init(struct sockets *sockets, const struct sv_broker_open *wanted, 
  * another socket still has it; then the next call retries. On success fds[0] is the main socket and fds[1] the one for
  * SYNs.
  */
-int sockets_add_queue(struct sockets *sockets, int fds[SV_STEER_SOCKETS_PER_QUEUE]);
+int sockets_add_queue(struct sockets *sockets, int fds[SV_BPF_SOCKETS_PER_QUEUE]);
 /* Fixes the size of the memory. Returns 0 or an errno. */
 int sockets_seal(const struct sockets *sockets);
 /* `free_memory`: frees the memory even if a process keeps its descriptor. */

@@ -174,7 +174,7 @@ struct cx_sq {
     enum cx_queue_state state;
     uint8_t injected_syndrome;
     uint32_t unreported;            /* frames executed since the last completion that was written */
-    struct sv_steer_cache cache;
+    struct sv_cached_verdict cache;
     struct softverbs_queue_counters counters;
 };
 
@@ -302,7 +302,7 @@ struct cx_device {
     uint8_t *scratch;               /* the frame that is being sent */
     uint8_t *segment;               /* a segment of a TSO send */
     bool is_self_loopback;          /* the frame being steered was sent by this port */
-    struct sv_steer_cache wire_cache;
+    struct sv_cached_verdict wire_cache;
     struct softverbs_queue_counters wire_counters;
     struct cxemu_counters counters;
     struct cx_faults faults;

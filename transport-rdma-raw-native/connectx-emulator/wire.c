@@ -203,7 +203,7 @@ static void write_to_socket(struct cx_device *device, const struct sv_frame *fra
 
 static void steer(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frame)
 {
-    struct sv_steer_cache *cache = sender != NULL ? &sender->sq.cache : &device->wire_cache;
+    struct sv_cached_verdict *cache = sender != NULL ? &sender->sq.cache : &device->wire_cache;
     struct softverbs_queue_counters *counters = sender != NULL ? &sender->sq.counters : &device->wire_counters;
     uint64_t before = counters->no_match;
     sv_dispatch(&device->flows, sender != NULL ? &sender->steering : NULL, cache, counters, frame, 1);

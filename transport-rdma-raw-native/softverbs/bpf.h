@@ -3,12 +3,12 @@
 #define SV_BPF_H
 
 /*
- * eBPF: maps, the programs of bpf/steer.bpf.c, the programs on an interface, and the reasons for which the kernel
+ * eBPF: maps, the programs of bpf/programs.bpf.c, the programs on an interface, and the reasons for which the kernel
  * refuses them.
  */
 
-#include "steering.h"
-#include "steering_maps.h"
+#include "bpf_layout.h"
+#include "kernel_steering.h"
 
 #include <linux/bpf.h>
 #include <stdbool.h>
@@ -38,17 +38,17 @@ int sv_map_freeze(int map_fd);
 /* Maps an array created with BPF_F_MMAPABLE. Returns its memory, or NULL with errno. */
 void *sv_map_mmap(int map_fd, size_t bytes);
 
-/* ---- steering_load.c ---- */
+/* ---- bpf_load.c ---- */
 
-/* Loads a program of bpf/steer.bpf.c with its maps. Returns a descriptor or a negative errno. */
+/* Loads a program of bpf/programs.bpf.c with its maps. Returns a descriptor or a negative errno. */
 int sv_program_load(enum sv_program which, const int map_fds[SV_MAP_COUNT], uint32_t flags);
-/* Loads the classifier, which SV_PROGRAM_XDP calls, for this mode. Returns 0 or a negative errno. */
+/* Loads the classifier, which SV_PROGRAM_XDP_REDIRECT calls, for this mode. Returns 0 or a negative errno. */
 int sv_program_load_classifier(const int map_fds[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
-/* Loads SV_PROGRAM_XDP or _CLASSIFY, to be attached in this mode. Returns as sv_program_load(). */
+/* Loads SV_PROGRAM_XDP_REDIRECT or _CLASSIFY, to be attached in this mode. Returns as sv_program_load(). */
 int sv_program_load_xdp(enum sv_program which, const int map_fds[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
 /* Attaches a loaded XDP program to an interface, until the returned descriptor is closed. Returns as above. */
 int sv_program_link(int program_fd, int ifindex, enum sv_xdp_attach_mode mode);
-/* Loads an XDP program and attaches it to an interface, as sv_steering_attach() does. */
+/* Loads an XDP program and attaches it to an interface, as sv_kernel_steering_attach() does. */
 int sv_program_attach(enum sv_program which, const int map_fds[SV_MAP_COUNT], int ifindex,
                       enum sv_xdp_attach_mode mode);
 

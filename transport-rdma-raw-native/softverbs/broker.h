@@ -3,7 +3,7 @@
 #define SV_BROKER_H
 
 #include "flow.h"
-#include "steering.h"
+#include "kernel_steering.h"
 
 #include <net/if.h>
 #include <stddef.h>
@@ -97,7 +97,7 @@ struct sv_broker_layout {
     uint32_t multi_buffer;
     uint16_t main_divisor;
     uint16_t syn_divisor;
-    uint16_t receive_chunks[SV_STEER_MAX_QUEUES];
+    uint16_t receive_chunks[SV_BPF_MAX_QUEUES];
 };
 
 struct sv_broker_reply {
@@ -118,9 +118,9 @@ _Static_assert(offsetof(struct sv_broker_reply, layout) == SV_BROKER_COMMON_REPL
 enum {
     SV_BROKER_FD_XDP_LINK,
     SV_BROKER_FD_MAPS,
-    SV_BROKER_FD_MEMORY = SV_BROKER_FD_MAPS + SV_STEERING_CLIENT_MAP_COUNT,
+    SV_BROKER_FD_MEMORY = SV_BROKER_FD_MAPS + SV_CLIENT_MAP_COUNT,
     SV_BROKER_FD_SOCKETS,
-    SV_BROKER_MAX_FDS = SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES,
+    SV_BROKER_MAX_FDS = SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * SV_BPF_MAX_QUEUES,
 };
 
 _Static_assert(SV_BROKER_MAX_FDS <= 253, "SCM_MAX_FD of the kernel: one message takes no more");

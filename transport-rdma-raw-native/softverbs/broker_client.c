@@ -291,8 +291,8 @@ static int check_is_open(struct sv_broker *broker)
 /* Returns true if the layout is valid. The sizes are used as masks. */
 static bool is_layout_valid(const struct sv_broker_layout *layout, unsigned fds)
 {
-    if (layout->queue_count == 0 || layout->queue_count > SV_STEER_MAX_QUEUES || layout->main_divisor == 0 ||
-        layout->syn_divisor == 0 || fds != SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE * layout->queue_count)
+    if (layout->queue_count == 0 || layout->queue_count > SV_BPF_MAX_QUEUES || layout->main_divisor == 0 ||
+        layout->syn_divisor == 0 || fds != SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * layout->queue_count)
         return false;
     for (uint32_t i = 0; i < layout->queue_count; i++) {
         uint32_t chunks = layout->receive_chunks[i];

@@ -104,7 +104,7 @@ static int change_instance(struct sv_busy_poll *poll, uint32_t id)
     for (uint32_t i = 0; i < poll->count; i++)
         if (poll->napi[i].id == id)
             return 0;
-    if (poll->family.fd < 0 || poll->count == SV_STEER_MAX_QUEUES)
+    if (poll->family.fd < 0 || poll->count == SV_BPF_MAX_QUEUES)
         return EOPNOTSUPP;
     int error = sv_netdev_get_napi(&poll->family, id, &saved);
     if (error == 0)

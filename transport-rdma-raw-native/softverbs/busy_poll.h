@@ -2,7 +2,7 @@
 #ifndef SV_BUSY_POLL_H
 #define SV_BUSY_POLL_H
 
-#include "steering_maps.h"
+#include "bpf_layout.h"
 
 #include <net/if.h>
 #include <stdbool.h>
@@ -83,7 +83,7 @@ struct sv_busy_poll {
     struct {
         uint32_t id;
         struct sv_napi_settings saved;
-    } napi[SV_STEER_MAX_QUEUES];
+    } napi[SV_BPF_MAX_QUEUES];
     bool interface_changed;         /* all instances have been changed through sysfs */
     struct sv_napi_settings saved;
 };

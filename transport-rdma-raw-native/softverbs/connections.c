@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See steering.h. */
-#include "steering.h"
+/* See kernel_steering.h. */
+#include "kernel_steering.h"
 
 #include "objects.h"
-#include "steering_hash.h"
+#include "connection_hash.h"
 #include "wire_defs.h"
 
 #include <arpa/inet.h>
@@ -67,40 +67,40 @@ static inline struct flow_hashes hash_flow(uint64_t secret, const uint8_t *ip, u
     const uint8_t *peer = received ? source : source + bytes;
     uint64_t local = secret;
     for (int i = 0; i < bytes; i += 4)
-        local = sv_steer_mix(local, word_at(ours + i));
+        local = sv_hash_mix(local, word_at(ours + i));
     uint64_t hash = local;
     for (int i = 0; i < bytes; i += 4)
-        hash = sv_steer_mix(hash, word_at(peer + i));
-    return (struct flow_hashes){sv_steer_connection(hash, ports), sv_steer_endpoint(local, ports)};
+        hash = sv_hash_mix(hash, word_at(peer + i));
+    return (struct flow_hashes){sv_hash_connection(hash, ports), sv_hash_endpoint(local, ports)};
 }
 
 /* The XDP program and other threads access marks concurrently, so each access is atomic. */
-static inline uint32_t mark_of(const struct sv_steer_marks *bucket, int i)
+static inline uint32_t mark_of(const struct sv_bpf_marks *bucket, int i)
 {
     return __atomic_load_n(&bucket->mark[i], __ATOMIC_RELAXED);
 }
 
-static void set_mark(struct sv_steer_marks *bucket, int i, uint32_t mark)
+static void set_mark(struct sv_bpf_marks *bucket, int i, uint32_t mark)
 {
     __atomic_store_n(&bucket->mark[i], mark, __ATOMIC_RELAXED);
 }
 
 /* Returns the index of `mark`, ignoring its time, or -1. */
-static inline int find_mark(const struct sv_steer_marks *bucket, uint32_t mark)
+static inline int find_mark(const struct sv_bpf_marks *bucket, uint32_t mark)
 {
-    for (int i = 0; i < SV_STEER_MARKS_PER_BUCKET; i++)
-        if (((mark_of(bucket, i) ^ mark) & ~SV_STEER_MARK_TIME_MASK) == 0)
+    for (int i = 0; i < SV_BPF_MARKS_PER_BUCKET; i++)
+        if (((mark_of(bucket, i) ^ mark) & ~SV_BPF_MARK_TIME_MASK) == 0)
             return i;
     return -1;
 }
 
-static int oldest_mark(const struct sv_steer_marks *bucket, uint32_t time)
+static int oldest_mark(const struct sv_bpf_marks *bucket, uint32_t time)
 {
     uint32_t max_age = 0;
     int oldest = 0;
-    for (int i = 0; i < SV_STEER_MARKS_PER_BUCKET; i++) {
+    for (int i = 0; i < SV_BPF_MARKS_PER_BUCKET; i++) {
         uint32_t mark = mark_of(bucket, i);
-        uint32_t age = mark == 0 ? SV_STEER_MARK_TIME_MASK + 1 : (time - mark) & SV_STEER_MARK_TIME_MASK;
+        uint32_t age = mark == 0 ? SV_BPF_MARK_TIME_MASK + 1 : (time - mark) & SV_BPF_MARK_TIME_MASK;
         if (age > max_age) {
             max_age = age;
             oldest = i;
@@ -110,9 +110,9 @@ static int oldest_mark(const struct sv_steer_marks *bucket, uint32_t time)
 }
 
 /* Returns true if it wrote the mark, which was missing or from an earlier second. */
-static inline bool insert_mark(struct sv_steer_marks *bucket, uint64_t hash, uint32_t time)
+static inline bool insert_mark(struct sv_bpf_marks *bucket, uint64_t hash, uint32_t time)
 {
-    uint32_t mark = sv_steer_mark(hash) | time;
+    uint32_t mark = sv_hash_mark(hash) | time;
     int at = find_mark(bucket, mark);
     if (SV_LIKELY(at >= 0 && mark_of(bucket, at) == mark))
         return false;
@@ -120,9 +120,9 @@ static inline bool insert_mark(struct sv_steer_marks *bucket, uint64_t hash, uin
     return true;
 }
 
-static void remove_mark(struct sv_steer_marks *bucket, uint64_t hash)
+static void remove_mark(struct sv_bpf_marks *bucket, uint64_t hash)
 {
-    int at = find_mark(bucket, sv_steer_mark(hash));
+    int at = find_mark(bucket, sv_hash_mark(hash));
     if (at >= 0)
         set_mark(bucket, at, 0);
 }
@@ -132,17 +132,17 @@ static uint32_t mark_time_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     uint64_t nanos = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    return (uint32_t)(nanos >> SV_STEER_MARK_TIME_SHIFT) & SV_STEER_MARK_TIME_MASK;
+    return (uint32_t)(nanos >> SV_BPF_MARK_TIME_SHIFT) & SV_BPF_MARK_TIME_MASK;
 }
 
-static struct sv_steer_marks *known_bucket(const struct sv_connections *connections, uint64_t hash)
+static struct sv_bpf_marks *known_bucket(const struct sv_connections *connections, uint64_t hash)
 {
-    return &connections->known[sv_steer_bucket(hash, SV_STEER_KNOWN_BUCKETS)];
+    return &connections->known[sv_hash_bucket(hash, SV_BPF_KNOWN_BUCKETS)];
 }
 
-static struct sv_steer_marks *opening_bucket(const struct sv_connections *connections, uint64_t hash)
+static struct sv_bpf_marks *opening_bucket(const struct sv_connections *connections, uint64_t hash)
 {
-    return &connections->opening[sv_steer_bucket(hash, SV_STEER_OPENING_BUCKETS)];
+    return &connections->opening[sv_hash_bucket(hash, SV_BPF_OPENING_BUCKETS)];
 }
 
 /*
@@ -153,7 +153,7 @@ static struct sv_steer_marks *opening_bucket(const struct sv_connections *connec
 static void insert_opening_marks(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
                                  uint32_t time)
 {
-    uint64_t proof = sv_steer_proof(connection, htonl(ntohl(word_at(tcp + SV_TCP_SEQUENCE_AT)) + 1));
+    uint64_t proof = sv_hash_proof(connection, htonl(ntohl(word_at(tcp + SV_TCP_SEQUENCE_AT)) + 1));
     insert_mark(opening_bucket(connections, connection), connection, time);
     insert_mark(opening_bucket(connections, proof), proof, time);
 }
@@ -162,7 +162,7 @@ static inline void track_segment(const struct sv_connections *connections, const
                                  uint32_t time)
 {
     struct flow_hashes hashes = hash_flow(connections->secret, ip, swap_ports(word_at(tcp)), false);
-    struct sv_steer_marks *known = known_bucket(connections, hashes.connection);
+    struct sv_bpf_marks *known = known_bucket(connections, hashes.connection);
     uint32_t flags = tcp[SV_TCP_FLAGS_AT];
     if (SV_UNLIKELY(flags & SV_TCP_RST)) {
         remove_mark(known, hashes.connection);
@@ -178,21 +178,21 @@ static inline void track_segment(const struct sv_connections *connections, const
 SV_HOT void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames,
                                  unsigned count)
 {
-    uint32_t time = SV_STEER_MARK_TIME_MASK + 1;    /* unset; read once per burst, at its first segment */
+    uint32_t time = SV_BPF_MARK_TIME_MASK + 1;      /* unset; read once per burst, at its first segment */
     for (unsigned i = 0; i < count; i++) {
         uint32_t ip;
         uint32_t tcp = find_tcp(frames[i].data, frames[i].length, &ip);
         if (tcp == 0)
             continue;
-        if (time > SV_STEER_MARK_TIME_MASK)
+        if (time > SV_BPF_MARK_TIME_MASK)
             time = mark_time_now();
         track_segment(connections, frames[i].data + ip, frames[i].data + tcp, time);
     }
 }
 
-static bool has_mark(const struct sv_steer_marks *bucket, uint64_t hash)
+static bool has_mark(const struct sv_bpf_marks *bucket, uint64_t hash)
 {
-    return find_mark(bucket, sv_steer_mark(hash)) >= 0;
+    return find_mark(bucket, sv_hash_mark(hash)) >= 0;
 }
 
 bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame)
@@ -203,7 +203,7 @@ bool sv_connections_is_unsolicited(const struct sv_connections *connections, con
     if (at == 0 || (tcp[SV_TCP_FLAGS_AT] & (SV_TCP_SYN | SV_TCP_RST | SV_TCP_ACK)) == SV_TCP_SYN)
         return false;
     struct flow_hashes hashes = hash_flow(connections->secret, frame->data + ip, word_at(tcp), true);
-    uint64_t proof = sv_steer_proof(hashes.connection, word_at(tcp + SV_TCP_ACKNOWLEDGMENT_AT));
+    uint64_t proof = sv_hash_proof(hashes.connection, word_at(tcp + SV_TCP_ACKNOWLEDGMENT_AT));
     return !has_mark(known_bucket(connections, hashes.connection), hashes.connection) &&
            has_mark(known_bucket(connections, hashes.endpoint), hashes.endpoint) &&
            !has_mark(opening_bucket(connections, hashes.connection), hashes.connection) &&

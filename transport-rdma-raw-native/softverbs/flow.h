@@ -132,7 +132,7 @@ struct sv_verdict {
 enum { SV_WINDOW_BYTES = 64 };
 
 /* A sender's cached verdict. It applies to frames that equal the cached one in the masked bytes. */
-struct sv_steer_cache {
+struct sv_cached_verdict {
     uint64_t generation;        /* 0: empty */
     uint32_t word_count;        /* number of 8-byte words to compare */
     uint64_t mask[SV_WINDOW_BYTES / 8];
@@ -157,9 +157,9 @@ int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const s
 void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow);
 uint32_t sv_subtable_hash(const struct sv_subtable *subtable, const union sv_key *key);
 
-/* steer.c */
-void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
-              struct sv_steer_cache *cache, uint64_t generation);
+/* flow_search.c */
+void sv_flow_search(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
+                    struct sv_cached_verdict *cache, uint64_t generation);
 
 /* toeplitz.c */
 struct sv_rss {

@@ -274,7 +274,7 @@ int sv_netdev_port_attach_tc(struct sv_netdev_port *port, enum sv_program which)
 {
     char mark[MARK_BYTES];
     bool name_in_use;
-    int program_fd = sv_steering_load(port->steering, which);
+    int program_fd = sv_kernel_steering_load(port->steering, which);
     if (program_fd < 0)
         return program_fd;
     make_mark(mark, sv_program_id(program_fd));

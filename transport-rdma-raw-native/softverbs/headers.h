@@ -4,7 +4,7 @@
 
 /*
  * The header fields of a frame that flow rules and hashes use. The library (flow.h, headers.c) and the eBPF programs
- * (steering_maps.h, bpf/) share this file, so it uses only the compiler's own types.
+ * (bpf_layout.h, bpf/) share this file, so it uses only the compiler's own types.
  */
 
 enum sv_layers {

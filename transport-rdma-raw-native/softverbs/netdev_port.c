@@ -166,7 +166,7 @@ static void close_if_open(int fd)
 
 void sv_netdev_port_close_interface(struct sv_netdev_port *port)
 {
-    sv_steering_close(port->steering);
+    sv_kernel_steering_close(port->steering);
     sv_broker_close(port->broker);
     close_if_open(port->guard_fd);
     close_if_open(port->mac_filter_fd);
@@ -198,14 +198,14 @@ void sv_netdev_port_update_steering_mac(struct sv_netdev_port *port)
     if (port->broker != NULL)
         sv_broker_report_mac_change(port->broker);
     else if (port->steering != NULL)
-        sv_steering_set_mac(port->steering, port->device->mac);
+        sv_kernel_steering_set_mac(port->steering, port->device->mac);
     pthread_mutex_unlock(&port->device->rules_mutex);
 }
 
 void sv_netdev_port_apply_mtu(struct sv_netdev_port *port)
 {
     if (port->receives_gso)
-        sv_steering_set_max_datagram_bytes(port->steering, sv_netdev_port_max_frame_bytes(port->device));
+        sv_kernel_steering_set_max_udp_frame_bytes(port->steering, sv_netdev_port_max_frame_bytes(port->device));
 }
 
 /* ---- rules ---- */
@@ -258,7 +258,7 @@ static int add_to_steering(const struct sv_netdev_port *port, const struct sv_ru
 {
     if (port->broker != NULL)
         return sv_broker_add_rule(port->broker, spec);
-    return port->steering != NULL ? sv_steering_add(port->steering, spec) : 0;
+    return port->steering != NULL ? sv_kernel_steering_add(port->steering, spec) : 0;
 }
 
 int sv_netdev_port_on_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
@@ -293,7 +293,7 @@ void sv_netdev_port_on_rule_removed(struct sv_device *device, struct sv_flow *fl
     if (port->broker != NULL)
         sv_broker_remove_rule(port->broker, &spec);
     else if (port->steering != NULL)
-        (void)sv_steering_remove(port->steering, &spec);
+        (void)sv_kernel_steering_remove(port->steering, &spec);
     change_mac_filter(port, rule->mac_filter_type, mac, PACKET_DROP_MEMBERSHIP);
     if (rule->adds_local_mac)
         remove_local_mac(port, mac_to_u64(mac));

@@ -2,11 +2,11 @@
 #ifndef SV_NETDEV_PORT_H
 #define SV_NETDEV_PORT_H
 
+#include "bpf_layout.h"
 #include "broker.h"
 #include "device.h"
+#include "kernel_steering.h"
 #include "receive.h"
-#include "steering.h"
-#include "steering_maps.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -23,7 +23,7 @@
  * queue is armed or the interface changes, and wakes at intervals to check the rings.
  */
 
-enum { SV_NETDEV_PORT_MAX_RECEIVERS = 2 * SV_STEER_MAX_QUEUES + 1, SV_NETDEV_PORT_MAX_LOCAL_MACS = 64 };
+enum { SV_NETDEV_PORT_MAX_RECEIVERS = 2 * SV_BPF_MAX_QUEUES + 1, SV_NETDEV_PORT_MAX_LOCAL_MACS = 64 };
 
 /* Error of send(): the interface no longer has the send queue. */
 enum { SV_NETDEV_PORT_NO_SEND_QUEUE = ECHRNG };
@@ -61,7 +61,7 @@ struct sv_netdev_port {
     int ifindex;
     unsigned flags;                 /* IFF_*, when the port was opened */
     uint32_t max_mtu;               /* largest MTU of the interface that the port supports */
-    struct sv_steering *steering;   /* NULL: no eBPF */
+    struct sv_kernel_steering *steering; /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
     bool receives_gso;              /* the port also receives GSO frames, from senders on this host */
@@ -88,7 +88,7 @@ struct sv_netdev_port {
     pthread_mutex_t event_mutex;
     _Atomic unsigned single_armings;
     _Atomic unsigned unarmed_frames;
-    _Atomic uint64_t polled_frames; /* frames moved by pollers; if it grows, a thread polls */
+    _Atomic uint64_t polled_work;   /* frames moved by pollers; if it grows, a thread polls */
     _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `local_macs` */
     /* MAC addresses in rules, to which the port delivers frames itself, with the number of rules of each. */
     uint32_t local_mac_refs[SV_NETDEV_PORT_MAX_LOCAL_MACS];

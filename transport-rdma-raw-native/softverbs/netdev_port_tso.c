@@ -85,7 +85,7 @@ static void track(const struct sv_netdev_port *port, const struct sv_tso_request
 {
     const struct sv_frame header = {.data = request->header, .length = request->header_bytes};
     if (port->kind->tracks_connections)
-        sv_connections_track(sv_steering_connections(port->steering), &header, 1);
+        sv_connections_track(sv_kernel_steering_connections(port->steering), &header, 1);
 }
 
 static ssize_t send_packet(const struct sv_netdev_port *port, const struct sv_tso_request *request)

@@ -250,7 +250,7 @@ struct sv_sq {
     uint16_t max_tso_header;
     uint8_t *scratch;           /* frames gathered or changed for sending, until the burst is transmitted */
     uint32_t scratch_used_bytes;
-    struct sv_steer_cache *cache;
+    struct sv_cached_verdict *cache;
     struct softverbs_queue_counters counters;
     SV_CACHELINE_ALIGNED struct sv_wr_ring wr_ring;
 };

@@ -43,14 +43,14 @@ static unsigned drain(struct sv_netdev_port *base)
 static int open_steering(struct packet_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    if (sv_steering_open(&base->steering, base->device->mac, false) != 0)
+    if (sv_kernel_steering_open(&base->steering, base->device->mac, false) != 0)
         return -1;
-    int filter_fd = sv_steering_load(base->steering, SV_PROGRAM_FILTER);
+    int filter_fd = sv_kernel_steering_load(base->steering, SV_PROGRAM_SOCKET_MATCHES);
     const char *env_value = getenv("SOFTVERBS_PACKET_QUIET");
     bool by_sockets = env_value != NULL && strcmp(env_value, "sockets") == 0;
-    port->tc_link_fd = filter_fd < 0 || by_sockets ? -1 : sv_netdev_port_attach_tc(base, SV_PROGRAM_TC);
+    port->tc_link_fd = filter_fd < 0 || by_sockets ? -1 : sv_netdev_port_attach_tc(base, SV_PROGRAM_TC_DROP);
     if (filter_fd < 0) {
-        sv_steering_close(base->steering);
+        sv_kernel_steering_close(base->steering);
         base->steering = NULL;
     }
     return filter_fd;

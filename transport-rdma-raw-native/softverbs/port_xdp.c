@@ -89,7 +89,7 @@ static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_
                                    const struct sv_frame *frames, unsigned count, int *error)
 {
     struct xdp_port *port = (struct xdp_port *)base;
-    sv_connections_track(sv_steering_connections(base->steering), frames, count);
+    sv_connections_track(sv_kernel_steering_connections(base->steering), frames, count);
     uint32_t number = sender->sender_number % atomic_load_explicit(&port->send_queue_count, memory_order_relaxed);
     unsigned sent = sv_xdp_queue_send(port->queue[number], frames, count, error);
     if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&port->queue[number]->can_send, memory_order_relaxed))
@@ -103,7 +103,7 @@ static SV_HOT unsigned send_by_packet_socket(struct sv_netdev_port *base, const 
 {
     struct xdp_port *port = (struct xdp_port *)base;
     (void)qp;
-    sv_connections_track(sv_steering_connections(base->steering), frames, count);
+    sv_connections_track(sv_kernel_steering_connections(base->steering), frames, count);
     return sv_packet_sender_send(&port->sender, frames, count, error);
 }
 

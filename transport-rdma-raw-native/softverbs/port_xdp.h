@@ -37,7 +37,7 @@ void sv_tap_close(struct sv_tap *tap);
 
 /* ---- the port ---- */
 
-enum { SV_XDP_MAX_QUEUES = SV_STEER_MAX_QUEUES };
+enum { SV_XDP_MAX_QUEUES = SV_BPF_MAX_QUEUES };
 /* Error of sv_xdp_port_open() if an XDP program of other software has the interface. Mode tap works beside it. */
 enum { SV_XDP_OTHER_PROGRAM = EEXIST };
 
@@ -59,7 +59,7 @@ struct xdp_port {
     struct sv_broker_layout broker_layout;  /* layout of the queues that a broker has made */
     int broker_memory_fd;                   /* their memory until they are open, or -1 */
     /* Sockets of a broker that no queue has yet, or -1. */
-    int broker_sockets[SV_STEER_SOCKETS_PER_QUEUE * SV_XDP_MAX_QUEUES];
+    int broker_sockets[SV_BPF_SOCKETS_PER_QUEUE * SV_XDP_MAX_QUEUES];
 };
 
 /* Returns the mode of a port. */

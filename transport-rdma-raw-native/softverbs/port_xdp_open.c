@@ -30,7 +30,7 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
 
 static struct sv_xdp_broker_sockets take_broker_sockets(struct xdp_port *port, uint32_t number)
 {
-    int *sockets = &port->broker_sockets[SV_STEER_SOCKETS_PER_QUEUE * number];
+    int *sockets = &port->broker_sockets[SV_BPF_SOCKETS_PER_QUEUE * number];
     struct sv_xdp_broker_sockets broker_sockets = {.layout = &port->broker_layout, .main_socket = sockets[0],
                                                    .syn_socket = sockets[1], .memory_fd = port->broker_memory_fd};
     sockets[0] = sockets[1] = -1;
@@ -60,10 +60,10 @@ static int open_queue(struct xdp_port *port, uint32_t number, bool existence_unk
     if (atomic_load(&queue->can_send) && atomic_load(&port->send_queue_count) == number)
         atomic_store(&port->send_queue_count, number + 1);
     base->max_mtu = sv_xdp_queue_max_mtu(queue);
-    sv_steering_set_max_syn_bytes(base->steering, base->max_mtu + SV_MAX_OVERHEAD);
+    sv_kernel_steering_set_max_syn_bytes(base->steering, base->max_mtu + SV_MAX_OVERHEAD);
     if (!base->brokered)
-        error = sv_steering_set_sockets(base->steering, number, queue->main.receiver.fd, queue->syn.receiver.fd);
-    sv_steering_set_queues(base->steering, port->queue_count);
+        error = sv_kernel_steering_set_sockets(base->steering, number, queue->main.receiver.fd, queue->syn.receiver.fd);
+    sv_kernel_steering_set_queues(base->steering, port->queue_count);
     if (error == 0)
         error = sv_busy_poll_add(&port->busy_poll, queue->main.receiver.fd, number, port->native);
     queue->busy_poll = port->busy_poll.enabled;
@@ -171,7 +171,7 @@ static int open_added_queues(struct xdp_port *port)
 static int open_copy_ring(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    int filter_fd = sv_steering_load(base->steering, SV_PROGRAM_COPIES);
+    int filter_fd = sv_kernel_steering_load(base->steering, SV_PROGRAM_SOCKET_COPIES);
     if (filter_fd < 0 && sv_explain_missing_perfmon(-filter_fd))
         return -filter_fd;
     if (filter_fd < 0)
@@ -187,12 +187,12 @@ static int open_copy_ring(struct xdp_port *port)
 static int attach_tap_mode(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    port->xdp_link_fd = sv_steering_attach(base->steering, SV_PROGRAM_CLASSIFY, port->tap.ifindex,
-                                           SV_XDP_ATTACH_GENERIC);
+    port->xdp_link_fd = sv_kernel_steering_attach(base->steering, SV_PROGRAM_XDP_CLASSIFY, port->tap.ifindex,
+                                                  SV_XDP_ATTACH_GENERIC);
     if (port->xdp_link_fd < 0)
         return sv_explain(-port->xdp_link_fd, "the XDP program can't be attached to '%s'", port->tap.name);
-    sv_steering_set_redirect_ifindex(base->steering, port->tap.ifindex);
-    port->tc_link_fd = sv_netdev_port_attach_tc(base, SV_PROGRAM_REDIRECT);
+    sv_kernel_steering_set_redirect_ifindex(base->steering, port->tap.ifindex);
+    port->tc_link_fd = sv_netdev_port_attach_tc(base, SV_PROGRAM_TC_REDIRECT);
     if (port->tc_link_fd < 0)
         return sv_explain(-port->tc_link_fd, "the tc program can't be attached to '%s': SOFTVERBS_XDP_MODE=tap needs "
                           "Linux 6.6", base->netdev);
@@ -244,7 +244,7 @@ static int attach_program(struct xdp_port *port)
     bool jumbo = sv_xdp_is_jumbo(atomic_load(&base->device->mtu));
     enum sv_xdp_attach_mode mode = !port->native ? SV_XDP_ATTACH_GENERIC
                                    : jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
-    port->xdp_link_fd = sv_steering_attach(base->steering, SV_PROGRAM_XDP, base->ifindex, mode);
+    port->xdp_link_fd = sv_kernel_steering_attach(base->steering, SV_PROGRAM_XDP_REDIRECT, base->ifindex, mode);
     if (port->xdp_link_fd >= 0)
         return 0;
     int error = -port->xdp_link_fd;
@@ -340,20 +340,21 @@ static int open_through_broker(struct xdp_port *port)
     port->xdp_link_fd = fds[SV_BROKER_FD_XDP_LINK];
     port->broker_memory_fd = fds[SV_BROKER_FD_MEMORY];
     memcpy(port->broker_sockets, fds + SV_BROKER_FD_SOCKETS,
-           SV_STEER_SOCKETS_PER_QUEUE * port->broker_layout.queue_count * sizeof fds[0]);
-    return sv_steering_adopt(&base->steering, fds + SV_BROKER_FD_MAPS);
+           SV_BPF_SOCKETS_PER_QUEUE * port->broker_layout.queue_count * sizeof fds[0]);
+    return sv_kernel_steering_adopt(&base->steering, fds + SV_BROKER_FD_MAPS);
 }
 
 static int open_steering(struct xdp_port *port)
 {
     struct sv_netdev_port *base = &port->base;
-    return base->brokered ? open_through_broker(port) : sv_steering_open(&base->steering, base->device->mac, true);
+    return base->brokered ? open_through_broker(port)
+                          : sv_kernel_steering_open(&base->steering, base->device->mac, true);
 }
 
 /* Closes the sockets that no queue has used, after an error. */
 static void close_broker_sockets(struct xdp_port *port)
 {
-    for (uint32_t i = 0; i < SV_STEER_SOCKETS_PER_QUEUE * port->broker_layout.queue_count; i++) {
+    for (uint32_t i = 0; i < SV_BPF_SOCKETS_PER_QUEUE * port->broker_layout.queue_count; i++) {
         if (port->broker_sockets[i] >= 0)
             close(port->broker_sockets[i]);
         port->broker_sockets[i] = -1;

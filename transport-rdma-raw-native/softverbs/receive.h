@@ -10,7 +10,7 @@
  *   2. drain     receive_drain_xdp.c, receive_drain_packet.c
  *                                    take a burst of frames from a ring, fill in omitted checksums, restore VLAN tags,
  *                                    and segment GSO frames or deliver them unsegmented (receive_gso.c).
- *   3. dispatch  receive_dispatch.c  finds the rules of each frame (steer.c) and groups the burst by receive queue.
+ *   3. dispatch  receive_dispatch.c  finds the rules of each frame (flow_search.c) and groups the burst by receive queue.
  *   4. deliver   receive_deliver.c   copies the frames of one queue into its posted receives and adds the completions.
  *
  * receive_post.c posts the receives. Frames between queue pairs of one device begin with step 3, on the sender's
@@ -24,7 +24,7 @@
 struct sv_receiver {
     int fd;                         /* the socket of the ring, or -1 */
     struct sv_spin lock;
-    struct sv_steer_cache *cache;
+    struct sv_cached_verdict *cache;
     /* Adds the frames that the kernel has dropped since the last call to `counters`. The caller holds the lock. */
     void (*count_drops)(struct sv_receiver *receiver);
     bool may_stall;                 /* count_drops() also repairs a stalled ring, so the receive thread calls it */
@@ -49,7 +49,7 @@ void sv_receiver_dispatch(struct sv_receiver *receiver, struct sv_device *device
  * `counters`. The caller holds a lock that keeps rules and queues alive: the sender's sq.lock, or a lock that a grace
  * period acquires.
  */
-void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct sv_steer_cache *cache,
+void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct sv_cached_verdict *cache,
                  struct softverbs_queue_counters *counters, struct sv_frame *frames, unsigned count);
 
 /* ---- receive_deliver.c ---- */

@@ -51,7 +51,7 @@ static inline void add_to_run(struct runs *runs, struct sv_rq *rq, unsigned inde
     run->tag[run->count++] = tag;
 }
 
-static inline uint64_t masked_difference(const struct sv_steer_cache *cache, const uint8_t *data, uint32_t words)
+static inline uint64_t masked_difference(const struct sv_cached_verdict *cache, const uint8_t *data, uint32_t words)
 {
     uint64_t difference = 0;
     for (uint32_t i = 0; i < words; i++) {
@@ -62,7 +62,8 @@ static inline uint64_t masked_difference(const struct sv_steer_cache *cache, con
     return difference;
 }
 
-static inline bool is_same_flow(const struct sv_steer_cache *cache, const struct sv_frame *frame, uint64_t generation)
+static inline bool is_same_flow(const struct sv_cached_verdict *cache, const struct sv_frame *frame,
+                                uint64_t generation)
 {
     if (SV_UNLIKELY(cache->generation != generation))
         return false;
@@ -90,7 +91,7 @@ static void drop(const struct sv_verdict *verdict, struct softverbs_queue_counte
         count_match(verdict->drop_counters, length);
 }
 
-SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct sv_steer_cache *cache,
+SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender, struct sv_cached_verdict *cache,
                         struct softverbs_queue_counters *counters, struct sv_frame *frames, unsigned count)
 {
     struct runs runs;
@@ -102,7 +103,7 @@ SV_HOT void sv_dispatch(struct sv_flow_table *flows, const struct sv_qp *sender,
     for (unsigned i = 0; i < count; i++) {
         struct sv_frame *frame = &frames[i];
         if (!is_same_flow(cache, frame, generation))
-            sv_steer(flows, sender, frame, cache, generation);
+            sv_flow_search(flows, sender, frame, cache, generation);
         frame->layout = verdict->layout;
         for (uint32_t t = 0; t < verdict->target_count; t++) {
             add_to_run(&runs, verdict->target[t].rq, i, verdict->target[t].tag);

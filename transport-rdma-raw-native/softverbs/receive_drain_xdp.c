@@ -80,7 +80,7 @@ struct batch {
 static void drop_unsolicited(struct batch *batch)
 {
     const struct sv_connections *connections =
-        sv_steering_connections(((struct sv_netdev_port *)batch->device->port)->steering);
+        sv_kernel_steering_connections(((struct sv_netdev_port *)batch->device->port)->steering);
     unsigned kept = 0;
     for (unsigned i = 0; i < batch->count; i++) {
         if (sv_connections_is_unsolicited(connections, &batch->frame[i]))
@@ -142,15 +142,15 @@ static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum
     }
 }
 
-/* A GSO frame to deliver unsegmented, for copy_chain(). */
-struct gso_chain {
+/* A GSO frame to deliver unsegmented, for copy_pieces(). */
+struct gso_pieces {
     struct sv_gso_frame gso_frame;
     const struct iovec *pieces;
 };
 
-static bool copy_chain(const struct sv_gso_frame *gso_frame, uint8_t *to)
+static bool copy_pieces(const struct sv_gso_frame *gso_frame, uint8_t *to)
 {
-    sv_pieces_copy(to, ((const struct gso_chain *)gso_frame)->pieces, 0, gso_frame->length);
+    sv_pieces_copy(to, ((const struct gso_pieces *)gso_frame)->pieces, 0, gso_frame->length);
     return true;
 }
 
@@ -160,8 +160,8 @@ static bool copy_chain(const struct sv_gso_frame *gso_frame, uint8_t *to)
  */
 static bool deliver_gso_frame(struct batch *batch, const struct sv_gso_segmenter *gso)
 {
-    const struct gso_chain chain = {
-        .gso_frame = {.head = gso->header, .head_bytes = SV_GSO_MAX_HEADER_BYTES, .copy = copy_chain,
+    const struct gso_pieces chain = {
+        .gso_frame = {.head = gso->header, .head_bytes = SV_GSO_MAX_HEADER_BYTES, .copy = copy_pieces,
                       .length = gso->header_bytes + gso->payload_bytes},
         .pieces = gso->pieces,
     };
@@ -281,7 +281,7 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
 }
 
 /* Handles a frame of one chunk that is too short or too long. It accepts GSO frames and drops all others. */
-static __attribute__((cold, noinline)) void process_bad_length_frame(struct batch *batch,
+static __attribute__((cold, noinline)) void process_odd_length_frame(struct batch *batch,
                                                                      const struct xdp_desc *descriptor)
 {
     struct iovec piece = {(uint8_t *)(uintptr_t)data_at(batch->queue, descriptor->addr), descriptor->len};
@@ -301,7 +301,7 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
     if (SV_UNLIKELY((descriptor->options & XDP_PKT_CONTD) || batch->rx_socket->skipping_chain))
         return process_chain(batch, position, end);
     if (SV_UNLIKELY(descriptor->len < ETH_HLEN || descriptor->len > batch->max_frame_bytes)) {
-        process_bad_length_frame(batch, descriptor);
+        process_odd_length_frame(batch, descriptor);
         return 1;
     }
     struct sv_frame *frame = &batch->frame[batch->count++];
@@ -375,7 +375,7 @@ static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
     if (SV_LIKELY(end == queue->syn.rx.position))
         return 0;
     if (SV_UNLIKELY((int32_t)(end - queue->syn.rx.position) > (int32_t)(queue->syn.entries / 2))) {
-        sv_steering_limit_syns(((struct sv_netdev_port *)device->port)->steering);
+        sv_kernel_steering_limit_syns(((struct sv_netdev_port *)device->port)->steering);
         max_frames = MAX_SYNS_UNDER_FLOOD;
     }
     sv_spin_lock(&queue->syn.receiver.lock);    /* held for threads that read this socket's counters */
@@ -412,7 +412,7 @@ static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *devi
 {
     if (SV_LIKELY(!more_frames_wait(queue, limit, queue->main.entries / 2)))
         return;
-    sv_steering_limit_unsolicited(((struct sv_netdev_port *)device->port)->steering);
+    sv_kernel_steering_limit_unsolicited(((struct sv_netdev_port *)device->port)->steering);
     queue->filtered_until_position = limit;
 }
 

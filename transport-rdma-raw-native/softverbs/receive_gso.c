@@ -46,10 +46,10 @@ SV_EXPORT int softverbs_set_wq_gso_wq(struct ibv_wq *wq, struct ibv_wq *gso_wq)
     return sv_rq_set_gso_wq(&((struct sv_wq *)wq)->rq, gso_wq);
 }
 
-/* SOFTVERBS_WHOLE_FRAMES=off makes the device segment all GSO frames, for measurements. */
+/* SOFTVERBS_UNSEGMENTED_GSO=off makes the device segment all GSO frames, for measurements. */
 static bool is_switched_off(void)
 {
-    const char *env_value = getenv("SOFTVERBS_WHOLE_FRAMES");
+    const char *env_value = getenv("SOFTVERBS_UNSEGMENTED_GSO");
     return env_value != NULL && strcmp(env_value, "off") == 0;
 }
 
@@ -88,7 +88,7 @@ enum sv_gso_delivery sv_receiver_deliver_gso(struct sv_receiver *receiver, struc
     uint64_t generation = atomic_load_explicit(&device->flows.generation, memory_order_acquire);
     if (gso_frame->head_bytes < SV_WINDOW_BYTES)
         return SV_GSO_REFUSED;
-    sv_steer(&device->flows, NULL, &frame, receiver->cache, generation);
+    sv_flow_search(&device->flows, NULL, &frame, receiver->cache, generation);
     const struct sv_verdict *verdict = &receiver->cache->verdict;
     struct sv_wq *gso_wq = find_gso_wq(verdict);
     if (gso_wq == NULL)

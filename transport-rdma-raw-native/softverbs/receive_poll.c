@@ -12,7 +12,7 @@ unsigned sv_netdev_port_progress(struct sv_device *device)
     struct sv_netdev_port *port = device->port;
     unsigned moved = port->kind->drain(port);
     if (moved > 0) {
-        atomic_fetch_add_explicit(&port->polled_frames, moved, memory_order_relaxed);
+        atomic_fetch_add_explicit(&port->polled_work, moved, memory_order_relaxed);
         if (atomic_load_explicit(&port->sockets_epoll_fd, memory_order_relaxed) >= 0)
             sv_event_source_on_frames_polled(port, moved);
     }

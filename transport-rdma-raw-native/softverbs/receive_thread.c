@@ -47,7 +47,7 @@ static void handle_frames(struct sv_netdev_port *port)
         return;
     }
     /* One thread sleeps while another polls. The poller moves the frames for both, so wait briefly. */
-    uint64_t polled = atomic_load_explicit(&port->polled_frames, memory_order_relaxed);
+    uint64_t polled = atomic_load_explicit(&port->polled_work, memory_order_relaxed);
     if (polled != polled_before)
         pause_briefly();
     polled_before = polled;
@@ -110,7 +110,7 @@ int sv_netdev_port_start(struct sv_netdev_port *port)
         error = sv_event_source_add(port->rx_thread_epoll_fd, port->wake_fd, SV_EVENT_WAKE);
     if (error != 0)
         return error;
-    error = sv_thread_start(&port->rx_thread, run_rx_thread, port, "softverbs-wire");
+    error = sv_thread_start(&port->rx_thread, run_rx_thread, port, "softverbs-rx");
     port->rx_thread_runs = error == 0;
     return error;
 }

@@ -191,7 +191,7 @@ static inline void send_one(struct sv_burst *burst, const struct ibv_send_wr *wr
 /* The sq.lock keeps the cached target alive while no rule changes. */
 static inline const struct sv_rq *likely_target(const struct sv_qp *qp)
 {
-    const struct sv_steer_cache *cache = qp->sq.cache;
+    const struct sv_cached_verdict *cache = qp->sq.cache;
     if (cache->generation != atomic_load_explicit(&qp->device->flows.generation, memory_order_acquire))
         return NULL;
     return cache->verdict.target_count > 0 ? cache->verdict.target[0].rq : NULL;

@@ -138,12 +138,12 @@ static void log_lines_about_refusals_are_limited_per_user(void)
     struct client noisy = client_of(1001), again = client_of(1001), other = client_of(1002);
     for (uint32_t i = 0; i < REFUSALS; i++)
         refuse(server, i % 2 == 0 ? &noisy : &again, 100 + i);
-    CHECK_EQ(SERVER_MAX_LOG_LINES_PER_SECOND, lines_of(1001));
+    CHECK_EQ(SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER, lines_of(1001));
     refuse(server, &other, 999);
     CHECK_EQ(1, lines_of(1002));
     millis += 1000;
     refuse(server, &again, 999);
-    CHECK_EQ(SERVER_MAX_LOG_LINES_PER_SECOND + 1, lines_of(1001));
+    CHECK_EQ(SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER + 1, lines_of(1001));
     CHECK(strstr(lines[line_count - 1], "(and 35 times before)") != NULL);
 }
 

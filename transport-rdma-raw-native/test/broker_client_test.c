@@ -166,7 +166,7 @@ static void open_for(const struct fake *fake, int fd)
 {
     struct sv_broker_request request;
     struct sv_broker_reply reply;
-    int fds[SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE];
+    int fds[SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE];
     next_request(fd, &request, SV_BROKER_OPEN);
     memset(&reply, 0, sizeof reply);
     reply.version = SV_BROKER_VERSION;
@@ -175,9 +175,9 @@ static void open_for(const struct fake *fake, int fd)
     reply.layout = (struct sv_broker_layout){.queue_count = 1, .queue_bytes = 1 << 20, .chunk_bytes = 2048,
                                              .stride_bytes = 2048, .main_divisor = 1, .syn_divisor = 2,
                                              .receive_chunks = {64}};
-    for (unsigned i = 0; i < SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE; i++)
+    for (unsigned i = 0; i < SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE; i++)
         fds[i] = fake->scene.listener;
-    send_reply(fd, &reply, sizeof reply, fds, SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE);
+    send_reply(fd, &reply, sizeof reply, fds, SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE);
 }
 
 /* Grants the first rule only after the client has timed out, and then receives a request to remove it. */
@@ -217,7 +217,7 @@ static void test_a_late_answer_is_undone_and_requests_go_on(void)
     CHECK_EQ(0, sv_broker_add_rule(broker, &spec));
     sv_broker_close(broker);
     CHECK_EQ(0, pthread_join(fake.thread, NULL));
-    for (unsigned i = 0; i < SV_BROKER_FD_SOCKETS + SV_STEER_SOCKETS_PER_QUEUE; i++)
+    for (unsigned i = 0; i < SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE; i++)
         close(fds[i]);
     close(fake.scene.listener);
     unlink(fake.scene.address.sun_path);

@@ -145,7 +145,7 @@ static void test_the_descriptors_that_it_sends_cannot_be_changed(void)
     check_is_sealed(fds[SV_BROKER_FD_MEMORY]);
     for (int i = SV_BROKER_FD_SOCKETS; i < SV_BROKER_FD_SOCKETS + 2 * QUEUES; i++) {
         check_is_final(fds[i], wire.name[0]);
-        if ((i - SV_BROKER_FD_SOCKETS) % SV_STEER_SOCKETS_PER_QUEUE == 0)
+        if ((i - SV_BROKER_FD_SOCKETS) % SV_BPF_SOCKETS_PER_QUEUE == 0)
             check_send_buffer(fds[i]);
         close(fds[i]);
     }
@@ -231,7 +231,7 @@ static void test_devices_opened_per_second_are_limited(void)
         return;
     link_open(&wire, 1500, 1);
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
-    for (int i = 0; i < SERVER_MAX_OPENS_PER_SECOND; i++)
+    for (int i = 0; i < SERVER_MAX_OPENS_PER_SECOND_OF_USER; i++)
         CHECK_EQ(0, open_and_close(&scene, wire.name[0]));
     CHECK_EQ(EAGAIN, open_and_close(&scene, wire.name[0]));
     broker_clock_add(1000);
@@ -455,7 +455,7 @@ static void test_a_busy_interface_is_refused_with_a_reason_and_can_be_retried(vo
     struct sv_broker_request request = request_of(SV_BROKER_OPEN);
     strcpy(request.open.netdev, wire.name[0]);
     /* No device is created, so the number of attempts is not limited. */
-    for (int i = 0; i < 2 * SERVER_MAX_OPENS_PER_SECOND; i++)
+    for (int i = 0; i < 2 * SERVER_MAX_OPENS_PER_SECOND_OF_USER; i++)
         CHECK_EQ(EBUSY, broker_transact(fd, &request));
     close(fd);
     CHECK_EQ(0, ibv_close_device(context));

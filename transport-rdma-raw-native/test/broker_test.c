@@ -266,7 +266,7 @@ static void test_next_hops_per_second_are_limited_across_a_users_connections(voi
     request.solicit.ifindex = 1;
     int first = scene_connect(&scene);
     int second = scene_connect(&scene);
-    for (int i = 0; i < SERVER_MAX_SOLICITATIONS_PER_SECOND; i++)
+    for (int i = 0; i < SERVER_MAX_SOLICITATIONS_PER_SECOND_OF_USER; i++)
         CHECK_EQ(EACCES, broker_transact(first, &request));            /* the policy does not grant lo */
     CHECK_EQ(EAGAIN, broker_transact(second, &request));
     close(first);

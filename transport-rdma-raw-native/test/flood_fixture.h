@@ -4,7 +4,7 @@
 
 /* Helpers for floods of a device on AF_XDP. */
 
-#include "steering_maps.h"
+#include "bpf_layout.h"
 #include "wire_fixture.h"
 
 #include <sched.h>

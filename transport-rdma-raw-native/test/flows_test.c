@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creating rules: which rules are refused, and with which errno. steer_test.c tests where frames go. */
+/* Creating rules: which rules are refused, and with which errno. flow_search_test.c tests where frames go. */
 #include "harness.h"
 
 static void check_refused(struct side *side, struct rule *rule, int error)

@@ -61,7 +61,7 @@ static void run_group(const struct test *tests, const char *filter, unsigned *pa
 int main(int argc, char **argv)
 {
     const struct test *const groups[] = {
-        object_tests, queue_tests, queue_error_tests, completion_tests, flow_tests, steer_tests, rss_tests,
+        object_tests, queue_tests, queue_error_tests, completion_tests, flow_tests, flow_search_tests, rss_tests,
         event_tests, fault_tests, offload_tests, thread_tests, wire_tests, wire_port_tests, guard_tests, link_tests,
         netlink_tests, event_source_tests, event_source_threads_tests,
         large_send_tests, xdp_mode_tests, xdp_virtio_tests, busy_poll_tests, xdp_open_tests,

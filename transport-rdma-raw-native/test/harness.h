@@ -28,7 +28,7 @@
     } while (0)
 
 extern const struct test object_tests[], queue_tests[], queue_error_tests[], completion_tests[], flow_tests[],
-    steer_tests[], rss_tests[], event_tests[], fault_tests[], offload_tests[], thread_tests[], wire_tests[],
+    flow_search_tests[], rss_tests[], event_tests[], fault_tests[], offload_tests[], thread_tests[], wire_tests[],
     wire_port_tests[], guard_tests[], link_tests[], netlink_tests[], event_source_tests[], event_source_threads_tests[],
     large_send_tests[], xdp_open_tests[],
     xdp_spread_tests[], xdp_pause_tests[], xdp_frames_tests[], xdp_drain_tests[], xdp_send_tests[],

@@ -8,7 +8,7 @@
 enum { UNSOLICITED = 4096, MAIN_RING = 2048, MANY = 400, FEW = 8, FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10 };
 enum { HANDSHAKE_SECONDS = 10 };      /* a peer that was sent a SYN counts as connecting for less than this */
 enum { LIMITED_SECONDS = 1, MAX_FLOODS = 40 };
-enum { REPEATED_SECONDS = 8 };        /* a later repetition does not count (SV_STEER_SYN_MAX_AGE) */
+enum { REPEATED_SECONDS = 8 };        /* a later repetition does not count (SV_BPF_SEEN_MAX_AGE) */
 
 /* Forms of segments, each of which the XDP program reads in another way. */
 enum form { PLAIN, OPTIONS, TAGGED, IPV6, FORMS };

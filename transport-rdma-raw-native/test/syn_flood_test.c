@@ -93,7 +93,7 @@ static uint32_t admitted_since(struct timespec since)
 {
     struct timespec at = now();
     int64_t nanos = (at.tv_sec - since.tv_sec) * 1000000000 + (at.tv_nsec - since.tv_nsec);
-    return (uint32_t)(((nanos >> SV_STEER_SYN_WINDOW_SHIFT) + 2) * SV_STEER_SYNS_PER_WINDOW);
+    return (uint32_t)(((nanos >> SV_BPF_WINDOW_SHIFT) + 2) * SV_BPF_UNKNOWN_PER_WINDOW);
 }
 
 /* Once a poll has found the ring full, most SYNs are dropped before it, so it has room again. Each drop is counted. */

@@ -5,8 +5,8 @@
  */
 #include "bpf.h"
 #include "harness.h"
-#include "steering.h"
-#include "steering_maps.h"
+#include "bpf_layout.h"
+#include "kernel_steering.h"
 #include "wire_defs.h"
 #include "wire_fixture.h"
 
@@ -77,11 +77,11 @@ static int map_with_values_of(int program, uint32_t value_bytes)
 /* Returns the number of cached verdicts on ordinary frames, on all processors. */
 static unsigned cached(int program)
 {
-    static struct sv_steer_frame_verdict entries[MAX_PROCESSORS];
+    static struct sv_bpf_frame_verdict entries[MAX_PROCESSORS];
     unsigned count = 0;
-    int map = map_with_values_of(program, sizeof(struct sv_steer_frame_verdict));
+    int map = map_with_values_of(program, sizeof(struct sv_bpf_frame_verdict));
     CHECK(map >= 0);
-    for (uint32_t i = 0; i < SV_STEER_VERDICT_ENTRIES; i++) {
+    for (uint32_t i = 0; i < SV_BPF_VERDICT_ENTRIES; i++) {
         memset(entries, 0, sizeof entries);
         CHECK(sv_map_lookup(map, &i, entries));
         for (unsigned p = 0; p < MAX_PROCESSORS; p++)
@@ -156,18 +156,18 @@ static void verdicts_are_cached_beside_inner_rules(void)
 {
     static const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
     const struct sv_rule_spec rule = inner_rule();
-    struct sv_steering *steering;
+    struct sv_kernel_steering *steering;
     if (!have_namespace())
         return;
-    CHECK_EQ(0, sv_steering_open(&steering, mac, true));
-    int program = sv_steering_load(steering, SV_PROGRAM_XDP);
+    CHECK_EQ(0, sv_kernel_steering_open(&steering, mac, true));
+    int program = sv_kernel_steering_load(steering, SV_PROGRAM_XDP_REDIRECT);
     int main = socket_with_ring(), syns = socket_with_ring();
     CHECK(program >= 0);
-    CHECK_EQ(0, sv_steering_set_sockets(steering, 0, main, syns));
-    CHECK_EQ(0, sv_steering_add(steering, &rule));
+    CHECK_EQ(0, sv_kernel_steering_set_sockets(steering, 0, main, syns));
+    CHECK_EQ(0, sv_kernel_steering_add(steering, &rule));
     check_verdicts(program);
     close(program), close(main), close(syns);
-    sv_steering_close(steering);
+    sv_kernel_steering_close(steering);
 }
 
 const struct test verdict_cache_tests[] = {

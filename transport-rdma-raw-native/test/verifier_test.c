@@ -7,7 +7,7 @@
 #include "bpf.h"
 #include "harness.h"
 #include "objects.h"
-#include "steering.h"
+#include "kernel_steering.h"
 #include "wire_fixture.h"
 
 #include <linux/bpf.h>
@@ -45,16 +45,16 @@ static void load_programs(void)
 {
     static const char *const names[] = {"xdp", "classify", "redirect", "tc", "filter", "copies"};
     const uint8_t mac[6] = {2, 0, 0, 0, 0, 1};
-    struct sv_steering *steering;
+    struct sv_kernel_steering *steering;
     int status = 0;
     keep_capabilities(1ull << CAP_NET_RAW | 1ull << CAP_NET_ADMIN | 1ull << CAPABILITY_BPF |
                       (is_linux_6_17() ? 0 : 1ull << CAPABILITY_PERFMON));
-    if (sv_steering_open(&steering, mac, true) != 0) {
+    if (sv_kernel_steering_open(&steering, mac, true) != 0) {
         printf("%s\n", sv_explanation());
         _exit(REFUSED);
     }
-    for (int i = SV_PROGRAM_XDP; i <= SV_PROGRAM_COPIES; i++) {
-        int program = sv_steering_load(steering, (enum sv_program)i);
+    for (int i = SV_PROGRAM_XDP_REDIRECT; i <= SV_PROGRAM_SOCKET_COPIES; i++) {
+        int program = sv_kernel_steering_load(steering, (enum sv_program)i);
         uint32_t followed = program < 0 ? 0 : instructions_followed(program);
         if (program < 0)
             printf("the verifier refuses %s: %s\n", names[i], strerror(-program));

@@ -16,8 +16,8 @@ static bool fake_try(struct sv_receiver *receiver);
 static enum sv_gso_delivery fake_deliver_gso(struct sv_receiver *receiver, struct sv_device *device,
                                              const struct sv_gso_frame *gso_frame);
 static bool fake_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
-static void fake_limit(struct sv_steering *steering);
-static const struct sv_connections *fake_connections(const struct sv_steering *steering);
+static void fake_limit(struct sv_kernel_steering *steering);
+static const struct sv_connections *fake_connections(const struct sv_kernel_steering *steering);
 static ssize_t fake_sendto(void);
 static ssize_t fake_recvfrom(void);
 static void fake_lock(struct sv_spin *lock);
@@ -31,9 +31,9 @@ static void fake_unlock(struct sv_spin *lock);
 #define sv_receiver_dispatch fake_dispatch
 #define sv_receiver_deliver_gso fake_deliver_gso
 #define sv_connections_is_unsolicited fake_is_unsolicited
-#define sv_steering_limit_syns fake_limit
-#define sv_steering_limit_unsolicited fake_limit
-#define sv_steering_connections fake_connections
+#define sv_kernel_steering_limit_syns fake_limit
+#define sv_kernel_steering_limit_unsolicited fake_limit
+#define sv_kernel_steering_connections fake_connections
 #define sv_spin_lock fake_lock
 #define sv_spin_unlock fake_unlock
 #define sendto(...) fake_sendto()
@@ -119,13 +119,13 @@ static bool fake_is_unsolicited(const struct sv_connections *connections, const 
     return k.all_are_unsolicited;
 }
 
-static void fake_limit(struct sv_steering *steering)
+static void fake_limit(struct sv_kernel_steering *steering)
 {
     (void)steering;
     k.limited++;
 }
 
-static const struct sv_connections *fake_connections(const struct sv_steering *steering)
+static const struct sv_connections *fake_connections(const struct sv_kernel_steering *steering)
 {
     (void)steering;
     return NULL;

@@ -169,7 +169,7 @@ int softverbs_get_mac(struct ibv_context *context, uint8_t mac[6]);
 
 /*
  * Stores the maximum length of a GSO frame that can be received unsegmented; 0 if the device receives none, or if
- * SOFTVERBS_WHOLE_FRAMES is "off".
+ * SOFTVERBS_UNSEGMENTED_GSO is "off".
  */
 int softverbs_get_max_gso_bytes(struct ibv_context *context, uint32_t *bytes);
 /*

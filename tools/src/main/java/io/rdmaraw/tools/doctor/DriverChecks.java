@@ -12,7 +12,7 @@ import java.util.function.Function;
  * queried from the kernel; nothing is opened for the test.
  */
 final class DriverChecks {
-    /** SV_STEER_MAX_QUEUES of softverbs. */
+    /** SV_BPF_MAX_QUEUES of softverbs. */
     private static final int MAX_QUEUES = 64;
     /** The largest MTU at which each frame fits one chunk of AF_XDP (softverbs/xdp_queue.h, sv_xdp_is_jumbo()). */
     private static final int MAX_ONE_PIECE_MTU = 3822;

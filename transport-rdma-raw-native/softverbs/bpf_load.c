@@ -2,7 +2,7 @@
 /* See bpf.h. */
 #include "bpf.h"
 
-#include "steering_programs.h"
+#include "bpf_programs.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
@@ -27,15 +27,16 @@ static const struct program {
     const struct sv_map_use *uses;
     size_t use_count;
 } programs[] = {
-#define PROGRAM(NAME, TYPE, ATTACH) \
-    {"rdma_raw_" #NAME, TYPE, ATTACH, sv_program_##NAME, sizeof sv_program_##NAME / 8, sv_program_##NAME##_maps, \
+/* The kernel's names of programs have at most 15 characters. */
+#define PROGRAM(SHORT, NAME, TYPE, ATTACH) \
+    {"rdma_raw_" SHORT, TYPE, ATTACH, sv_program_##NAME, sizeof sv_program_##NAME / 8, sv_program_##NAME##_maps, \
      sizeof sv_program_##NAME##_maps / sizeof sv_program_##NAME##_maps[0]}
-    [SV_PROGRAM_XDP] = PROGRAM(xdp, BPF_PROG_TYPE_XDP, BPF_XDP),
-    [SV_PROGRAM_CLASSIFY] = PROGRAM(classify, BPF_PROG_TYPE_XDP, BPF_XDP),
-    [SV_PROGRAM_REDIRECT] = PROGRAM(redirect, BPF_PROG_TYPE_SCHED_CLS, 0),
-    [SV_PROGRAM_TC] = PROGRAM(tc, BPF_PROG_TYPE_SCHED_CLS, 0),
-    [SV_PROGRAM_FILTER] = PROGRAM(filter, BPF_PROG_TYPE_SOCKET_FILTER, 0),
-    [SV_PROGRAM_COPIES] = PROGRAM(copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
+    [SV_PROGRAM_XDP_REDIRECT] = PROGRAM("xdp", xdp_redirect, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_XDP_CLASSIFY] = PROGRAM("classify", xdp_classify, BPF_PROG_TYPE_XDP, BPF_XDP),
+    [SV_PROGRAM_TC_REDIRECT] = PROGRAM("redirect", tc_redirect, BPF_PROG_TYPE_SCHED_CLS, 0),
+    [SV_PROGRAM_TC_DROP] = PROGRAM("tc", tc_drop, BPF_PROG_TYPE_SCHED_CLS, 0),
+    [SV_PROGRAM_SOCKET_MATCHES] = PROGRAM("filter", socket_matches, BPF_PROG_TYPE_SOCKET_FILTER, 0),
+    [SV_PROGRAM_SOCKET_COPIES] = PROGRAM("copies", socket_copies, BPF_PROG_TYPE_SOCKET_FILTER, 0),
 };
 
 /* Loads a program that was refused a second time, to print the reason. */
@@ -97,7 +98,7 @@ static uint32_t load_flags(enum sv_xdp_attach_mode mode)
 int sv_program_load_classifier(const int map[SV_MAP_COUNT], enum sv_xdp_attach_mode mode)
 {
     const uint32_t first = 0;
-    int program = sv_program_load(SV_PROGRAM_CLASSIFY, map, load_flags(mode));
+    int program = sv_program_load(SV_PROGRAM_XDP_CLASSIFY, map, load_flags(mode));
     if (program < 0)
         return program;
     int error = sv_map_update(map[SV_MAP_PROGRAMS], &first, &program);
@@ -124,7 +125,7 @@ int sv_program_link(int program_fd, int ifindex, enum sv_xdp_attach_mode mode)
 
 int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode)
 {
-    int program = which == SV_PROGRAM_XDP ? sv_program_load_classifier(map, mode) : 0;
+    int program = which == SV_PROGRAM_XDP_REDIRECT ? sv_program_load_classifier(map, mode) : 0;
     if (program == 0)
         program = sv_program_load_xdp(which, map, mode);
     if (program < 0)

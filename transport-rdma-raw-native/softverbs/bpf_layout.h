@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SV_STEERING_MAPS_H
-#define SV_STEERING_MAPS_H
+#ifndef SV_BPF_LAYOUT_H
+#define SV_BPF_LAYOUT_H
 
 /*
  * The maps that the library and the eBPF programs share: flow rules as tuple space, in the layout of union sv_key
@@ -15,19 +15,19 @@
 #include "headers.h"
 
 enum {
-    SV_STEER_KEY_WORDS = 18,
-    SV_STEER_PLAIN_WORDS = 8,       /* words matched by rules without a tunnel: shorter keys hash faster */
-    SV_STEER_MAX_SUBTABLES = 128,
-    SV_STEER_MAX_RULES = 65536,
-    SV_STEER_MAX_QUEUES = 64,
-    SV_STEER_SOCKETS_PER_QUEUE = 2, /* side by side: the main socket, then the one for SYNs */
-    SV_STEER_WANTS_INNER = 1,       /* a rule matches headers inside VXLAN, so verdicts depend on the port too */
-    SV_STEER_ALL_DEFAULT = 2,
-    SV_STEER_MULTICAST_DEFAULT = 4,
-    SV_STEER_SNIFFER = 8,
-    SV_STEER_VERDICT_ENTRIES = 256, /* a power of two */
-    SV_STEER_FRAME_WORDS = 5,       /* the first words of a frame: Ethernet, IPv4 without options, ports */
-    SV_STEER_MIN_FRAME_BYTES = 54,  /* the same with a whole TCP header; shorter frames are always parsed */
+    SV_BPF_KEY_WORDS = 18,
+    SV_BPF_PLAIN_WORDS = 8,         /* words matched by rules without a tunnel: shorter keys hash faster */
+    SV_BPF_MAX_SUBTABLES = 128,
+    SV_BPF_MAX_RULES = 65536,
+    SV_BPF_MAX_QUEUES = 64,
+    SV_BPF_SOCKETS_PER_QUEUE = 2,   /* side by side: the main socket, then the one for SYNs */
+    SV_BPF_WANTS_INNER = 1,         /* a rule matches headers inside VXLAN, so verdicts depend on the port too */
+    SV_BPF_ALL_DEFAULT = 2,
+    SV_BPF_MULTICAST_DEFAULT = 4,
+    SV_BPF_SNIFFER = 8,
+    SV_BPF_VERDICT_ENTRIES = 256,   /* a power of two */
+    SV_BPF_FRAME_WORDS = 5,         /* the first words of a frame: Ethernet, IPv4 without options, ports */
+    SV_BPF_MIN_FRAME_BYTES = 54,    /* the same with a whole TCP header; shorter frames are always parsed */
 };
 
 /*
@@ -37,69 +37,69 @@ enum {
  * half a million SYNs within a second, three of five are still stored.
  */
 enum {
-    SV_STEER_SYN_ENTRIES = 1 << 20,
-    SV_STEER_SYN_TIME_MASK = 0xfff, /* bits of the time; the others are the mark */
-    SV_STEER_SYN_TIME_SHIFT = 27,   /* shift of nanoseconds to units of 0.13 s */
-    SV_STEER_SYN_MIN_AGE = 6,       /* in these units, like the next */
-    SV_STEER_SYN_MAX_AGE = 64,
-    SV_STEER_SYN_WINDOW_SHIFT = 20, /* shift of nanoseconds to windows of a millisecond */
-    SV_STEER_SYNS_PER_WINDOW = 8,   /* limit per core of retransmissions and, while SYNs are limited, of other SYNs */
+    SV_BPF_SEEN_ENTRIES = 1 << 20,
+    SV_BPF_SEEN_TIME_MASK = 0xfff,  /* bits of the time; the others are the mark */
+    SV_BPF_SEEN_TIME_SHIFT = 27,    /* shift of nanoseconds to units of 0.13 s */
+    SV_BPF_SEEN_MIN_AGE = 6,        /* in these units, like the next */
+    SV_BPF_SEEN_MAX_AGE = 64,
+    SV_BPF_WINDOW_SHIFT = 20,       /* shift of nanoseconds to windows of a millisecond */
+    SV_BPF_UNKNOWN_PER_WINDOW = 8,  /* limit per core of retransmissions and, while SYNs are limited, of other SYNs */
 };
 
 /*
- * Marks of connections (steering.h): a hash's upper bits and the second of the last write. A bucket is a cache line of
+ * Marks of connections (kernel_steering.h): a hash's upper bits and the second of the last write. A bucket is a cache line of
  * marks. A new mark replaces the oldest one of its bucket.
  */
 enum {
-    SV_STEER_MARKS_PER_BUCKET = 16,
-    SV_STEER_MARK_TIME_MASK = 0x3ff,
-    SV_STEER_MARK_TIME_SHIFT = 30,          /* shift of nanoseconds to units of 1.07 s */
-    SV_STEER_KNOWN_BUCKETS = 1 << 16,       /* a million connections and local endpoints */
-    SV_STEER_OPENING_BUCKETS = 1 << 15,     /* a quarter of a million connections with two marks each */
-    SV_STEER_OPENING_MAX_AGE = 8,
+    SV_BPF_MARKS_PER_BUCKET = 16,
+    SV_BPF_MARK_TIME_MASK = 0x3ff,
+    SV_BPF_MARK_TIME_SHIFT = 30,            /* shift of nanoseconds to units of 1.07 s */
+    SV_BPF_KNOWN_BUCKETS = 1 << 16,         /* a million connections and local endpoints */
+    SV_BPF_OPENING_BUCKETS = 1 << 15,       /* a quarter of a million connections with two marks each */
+    SV_BPF_OPENING_MAX_AGE = 8,
     /* Limits per core while unsolicited segments are limited: */
-    SV_STEER_OPENING_PER_WINDOW = 64,       /* segments of opening connections in each window */
-    SV_STEER_UNSOLICITED_WINDOWS = 16,      /* one unsolicited segment per 16 windows, because each costs an answer */
-    SV_STEER_UNSOLICITED_FLOOD = 64,        /* this number in one window extends the limit by a second */
-    SV_STEER_LIMITED_NANOS = 1000000000,
-    SV_STEER_ENDPOINT = 1,                  /* separates hashes of local endpoints from those of connections */
-    SV_STEER_PROOF = 2,                     /* likewise hashes of acknowledgments that prove a connection */
+    SV_BPF_OPENING_PER_WINDOW = 64,         /* segments of opening connections in each window */
+    SV_BPF_UNSOLICITED_WINDOWS = 16,        /* one unsolicited segment per 16 windows, because each costs an answer */
+    SV_BPF_UNSOLICITED_FLOOD = 64,          /* this number in one window extends the limit by a second */
+    SV_BPF_LIMITED_NANOS = 1000000000,
+    SV_HASH_ENDPOINT = 1,                   /* separates hashes of local endpoints from those of connections */
+    SV_HASH_PROOF = 2,                      /* likewise hashes of acknowledgments that prove a connection */
 };
 
-struct sv_steer_marks {
-    unsigned int mark[SV_STEER_MARKS_PER_BUCKET];
+struct sv_bpf_marks {
+    unsigned int mark[SV_BPF_MARKS_PER_BUCKET];
 };
 
-struct sv_steer_subtable {
-    unsigned long long mask[SV_STEER_KEY_WORDS];
+struct sv_bpf_subtable {
+    unsigned long long mask[SV_BPF_KEY_WORDS];
     unsigned long long id;          /* never reused: a stale directory finds no rules of a new subtable */
     unsigned int deep;              /* the mask exceeds the plain words */
     unsigned int reserved;
 };
 
-struct sv_steer_half {
+struct sv_bpf_half {
     unsigned int subtable_count;
     unsigned int flags;
     unsigned char mac[8];           /* the interface's own */
-    unsigned long long key_mask[SV_STEER_PLAIN_WORDS];  /* bits of a plain key on which the verdict depends */
-    unsigned long long frame_mask[SV_STEER_FRAME_WORDS];    /* the same bits in an ordinary frame, see below */
-    struct sv_steer_subtable subtable[SV_STEER_MAX_SUBTABLES];  /* lowest priority number first */
+    unsigned long long key_mask[SV_BPF_PLAIN_WORDS];    /* bits of a plain key on which the verdict depends */
+    unsigned long long frame_mask[SV_BPF_FRAME_WORDS];      /* the same bits in an ordinary frame, see below */
+    struct sv_bpf_subtable subtable[SV_BPF_MAX_SUBTABLES];      /* lowest priority number first */
 };
 
-struct sv_steer_directory {
+struct sv_bpf_directory {
     unsigned int sequence;          /* aligned to 8 bytes, so that programs load it together with the generation */
     unsigned int generation;        /* grows after each change of any rule */
     unsigned int filling;           /* sequence number of the half that is being filled, or was filled last */
     unsigned int loads_reorder;     /* nonzero: the processor may reorder loads, so programs need barriers */
     unsigned long long redirect_ifindex; /* index of the TAP interface, where there is one */
-    struct sv_steer_half half[2];
+    struct sv_bpf_half half[2];
 };
 
 /*
  * Admission of the frames that rules take, and counters. It does not determine which frames rules take: a process with
  * a broker, which checks its rules (broker.h), writes to this map and not to the directory.
  */
-struct sv_steer_traffic {
+struct sv_bpf_traffic {
     unsigned long long secret;      /* makes hashes unpredictable for senders */
     unsigned long long syns_limited_until_nanos;    /* CLOCK_MONOTONIC */
     unsigned long long syns_dropped;                /* while SYNs were limited */
@@ -109,8 +109,8 @@ struct sv_steer_traffic {
     unsigned int max_syn_bytes;                     /* longer SYNs are dropped */
     unsigned long long long_syns_dropped;
     unsigned long long unserved_passed;             /* frames of receive queues without sockets, left to the kernel */
-    unsigned long long datagrams_passed;            /* UDP frames with several datagrams, left to the kernel */
-    unsigned int max_datagram_bytes;                /* longer frames are GSO frames (gso_frame.h) */
+    unsigned long long udp_gso_frames_passed;       /* UDP frames with several datagrams, left to the kernel */
+    unsigned int max_udp_frame_bytes;               /* longer frames are GSO frames (gso_frame.h) */
     unsigned int reserved;
 };
 
@@ -118,8 +118,8 @@ struct sv_steer_traffic {
  * A per-core cache of verdicts, indexed by a hash of the headers. An entry is valid for one generation. The library
  * therefore changes rules before it increments the generation.
  */
-struct sv_steer_key_verdict {
-    unsigned long long words[SV_STEER_PLAIN_WORDS];
+struct sv_bpf_key_verdict {
+    unsigned long long words[SV_BPF_PLAIN_WORDS];
     unsigned int generation;
     unsigned int verdict;
 };
@@ -129,39 +129,39 @@ struct sv_steer_key_verdict {
  * fragments. Their first words determine the verdict without parsing: half->frame_mask includes the bits that make a
  * frame ordinary.
  */
-struct sv_steer_frame_verdict {
-    unsigned long long words[SV_STEER_FRAME_WORDS];
+struct sv_bpf_frame_verdict {
+    unsigned long long words[SV_BPF_FRAME_WORDS];
     unsigned int generation;
     unsigned int verdict;
 };
 
 /* The keys of plain rules end after the plain words. */
-struct sv_steer_rule_key {
+struct sv_bpf_rule_key {
     unsigned long long subtable_id;
-    unsigned long long words[SV_STEER_KEY_WORDS];
+    unsigned long long words[SV_BPF_KEY_WORDS];
 };
 
 /* Numbers of rules with this match that take the frame, and of those that only want a copy (DONT_TRAP). */
-struct sv_steer_rule {
+struct sv_bpf_rule {
     unsigned int trap_rules;
     unsigned int dont_trap_rules;
 };
 
 /* Variables of a program that exceed its stack. */
-struct sv_steer_scratch {
+struct sv_bpf_scratch {
     struct sv_headers outer;
     struct sv_headers inner;
-    struct sv_steer_rule_key probe;
+    struct sv_bpf_rule_key probe;
     unsigned long long copies;      /* nonzero: a matching rule wants a copy */
-    unsigned long long key_words[SV_STEER_PLAIN_WORDS];
-    unsigned long long frame_words[SV_STEER_FRAME_WORDS];
+    unsigned long long key_words[SV_BPF_PLAIN_WORDS];
+    unsigned long long frame_words[SV_BPF_FRAME_WORDS];
     unsigned int key_index;
     unsigned int frame_index;
     unsigned int is_ordinary;
     unsigned int is_tunnel;         /* the verdict depends on headers behind UDP, so it is not cached */
-    unsigned int syn_window;
-    unsigned int syns_repeated;     /* in that window, like the next three */
-    unsigned int syns_first;
+    unsigned int window;
+    unsigned int repeated;          /* in that window, like the next three */
+    unsigned int first_syns;
     unsigned int opening;
     unsigned int unsolicited;
     unsigned int reserved;
@@ -177,7 +177,7 @@ enum {
     SV_MAP_SOCKETS,
     SV_MAP_KEY_VERDICTS,
     SV_MAP_FRAME_VERDICTS,
-    SV_MAP_SYNS,
+    SV_MAP_SEEN,
     SV_MAP_KNOWN,
     SV_MAP_OPENING,
     SV_MAP_PROGRAMS,

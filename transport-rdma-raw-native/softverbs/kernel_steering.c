@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the maps that the programs read, sets limits, and reads counters: see steering.h and bpf/steer.bpf.c. */
-#include "steering_state.h"
+/* Creates the maps that the programs read, sets limits, and reads counters. See kernel_steering.h and programs.bpf.c. */
+#include "kernel_steering_state.h"
 
 #include "bpf.h"
 #include "device.h"
@@ -14,72 +14,72 @@
 #include <time.h>
 #include <unistd.h>
 
-_Static_assert((int)SV_STEER_KEY_WORDS == (int)SV_KEY_WORDS, "the programs see the same key");
+_Static_assert((int)SV_BPF_KEY_WORDS == (int)SV_KEY_WORDS, "the programs see the same key");
 
 /* ---- maps ---- */
 
-static int mmap_marks(int map_fd, uint32_t buckets, struct sv_steer_marks **marks)
+static int mmap_marks(int map_fd, uint32_t buckets, struct sv_bpf_marks **marks)
 {
     *marks = sv_map_mmap(map_fd, buckets * sizeof **marks);
     return *marks == NULL ? errno : 0;
 }
 
-static int create_marks(int *map_fd, uint32_t buckets, struct sv_steer_marks **marks)
+static int create_marks(int *map_fd, uint32_t buckets, struct sv_bpf_marks **marks)
 {
     *map_fd = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof **marks, buckets, BPF_F_MMAPABLE);
     return *map_fd < 0 ? errno : mmap_marks(*map_fd, buckets, marks);
 }
 
-/* Creates the maps of SV_PROGRAM_CLASSIFY. */
-static int create_classifier_maps(struct sv_steering *steering)
+/* Creates the maps of SV_PROGRAM_XDP_CLASSIFY. */
+static int create_classifier_maps(struct sv_kernel_steering *steering)
 {
     int *map_fds = steering->map_fds;
     map_fds[SV_MAP_SOCKETS] = sv_map_create(BPF_MAP_TYPE_XSKMAP, 4, 4,
-                                            SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES, 0);
+                                            SV_BPF_SOCKETS_PER_QUEUE * SV_BPF_MAX_QUEUES, 0);
     if (map_fds[SV_MAP_SOCKETS] < 0)
         return errno;
-    map_fds[SV_MAP_SYNS] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_STEER_SYN_ENTRIES / 2, 0);
-    if (map_fds[SV_MAP_SYNS] < 0)
+    map_fds[SV_MAP_SEEN] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(uint64_t), SV_BPF_SEEN_ENTRIES / 2, 0);
+    if (map_fds[SV_MAP_SEEN] < 0)
         return errno;
     map_fds[SV_MAP_PROGRAMS] = sv_map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
     if (map_fds[SV_MAP_PROGRAMS] < 0)
         return errno;
-    int error = create_marks(&map_fds[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
+    int error = create_marks(&map_fds[SV_MAP_KNOWN], SV_BPF_KNOWN_BUCKETS, &steering->connections.known);
     return error != 0 ? error
-                      : create_marks(&map_fds[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS,
+                      : create_marks(&map_fds[SV_MAP_OPENING], SV_BPF_OPENING_BUCKETS,
                                      &steering->connections.opening);
 }
 
-static int create_maps(struct sv_steering *steering)
+static int create_maps(struct sv_kernel_steering *steering)
 {
     int *map_fds = steering->map_fds;
-    map_fds[SV_MAP_DIRECTORY] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_directory), 1,
+    map_fds[SV_MAP_DIRECTORY] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_bpf_directory), 1,
                                               BPF_F_MMAPABLE);
     if (map_fds[SV_MAP_DIRECTORY] < 0)
         return errno;
-    map_fds[SV_MAP_TRAFFIC] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_steer_traffic), 1, BPF_F_MMAPABLE);
+    map_fds[SV_MAP_TRAFFIC] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_bpf_traffic), 1, BPF_F_MMAPABLE);
     if (map_fds[SV_MAP_TRAFFIC] < 0)
         return errno;
     steering->traffic = sv_map_mmap(map_fds[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     if (steering->traffic == NULL)
         return errno;
-    map_fds[SV_MAP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, (1 + SV_STEER_PLAIN_WORDS) * sizeof(uint64_t),
-                                          sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    map_fds[SV_MAP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, (1 + SV_BPF_PLAIN_WORDS) * sizeof(uint64_t),
+                                          sizeof(struct sv_bpf_rule), SV_BPF_MAX_RULES, BPF_F_NO_PREALLOC);
     if (map_fds[SV_MAP_RULES] < 0)
         return errno;
-    map_fds[SV_MAP_DEEP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, sizeof(struct sv_steer_rule_key),
-                                               sizeof(struct sv_steer_rule), SV_STEER_MAX_RULES, BPF_F_NO_PREALLOC);
+    map_fds[SV_MAP_DEEP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, sizeof(struct sv_bpf_rule_key),
+                                               sizeof(struct sv_bpf_rule), SV_BPF_MAX_RULES, BPF_F_NO_PREALLOC);
     if (map_fds[SV_MAP_DEEP_RULES] < 0)
         return errno;
-    map_fds[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_scratch), 1, 0);
+    map_fds[SV_MAP_SCRATCH] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_bpf_scratch), 1, 0);
     if (map_fds[SV_MAP_SCRATCH] < 0)
         return errno;
-    map_fds[SV_MAP_KEY_VERDICTS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_key_verdict),
-                                                 SV_STEER_VERDICT_ENTRIES, 0);
+    map_fds[SV_MAP_KEY_VERDICTS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_bpf_key_verdict),
+                                                 SV_BPF_VERDICT_ENTRIES, 0);
     if (map_fds[SV_MAP_KEY_VERDICTS] < 0)
         return errno;
-    map_fds[SV_MAP_FRAME_VERDICTS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_steer_frame_verdict),
-                                                   SV_STEER_VERDICT_ENTRIES, 0);
+    map_fds[SV_MAP_FRAME_VERDICTS] = sv_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, 4, sizeof(struct sv_bpf_frame_verdict),
+                                                   SV_BPF_VERDICT_ENTRIES, 0);
     if (map_fds[SV_MAP_FRAME_VERDICTS] < 0)
         return errno;
     steering->directory = sv_map_mmap(map_fds[SV_MAP_DIRECTORY], sizeof *steering->directory);
@@ -88,100 +88,101 @@ static int create_maps(struct sv_steering *steering)
 
 /* ---- programs ---- */
 
-int sv_steering_load(struct sv_steering *steering, enum sv_program which)
+int sv_kernel_steering_load(struct sv_kernel_steering *steering, enum sv_program which)
 {
     return sv_program_load(which, steering->map_fds, 0);
 }
 
-int sv_steering_attach(struct sv_steering *steering, enum sv_program which, int ifindex, enum sv_xdp_attach_mode mode)
+int sv_kernel_steering_attach(struct sv_kernel_steering *steering, enum sv_program which, int ifindex,
+                              enum sv_xdp_attach_mode mode)
 {
     return sv_program_attach(which, steering->map_fds, ifindex, mode);
 }
 
-int sv_steering_load_classifier(struct sv_steering *steering, enum sv_xdp_attach_mode mode)
+int sv_kernel_steering_load_classifier(struct sv_kernel_steering *steering, enum sv_xdp_attach_mode mode)
 {
     return sv_program_load_classifier(steering->map_fds, mode);
 }
 
-int sv_steering_load_xdp(struct sv_steering *steering, enum sv_xdp_attach_mode mode)
+int sv_kernel_steering_load_xdp(struct sv_kernel_steering *steering, enum sv_xdp_attach_mode mode)
 {
-    return sv_program_load_xdp(SV_PROGRAM_XDP, steering->map_fds, mode);
+    return sv_program_load_xdp(SV_PROGRAM_XDP_REDIRECT, steering->map_fds, mode);
 }
 
-void sv_steering_set_redirect_ifindex(struct sv_steering *steering, int ifindex)
+void sv_kernel_steering_set_redirect_ifindex(struct sv_kernel_steering *steering, int ifindex)
 {
     steering->directory->redirect_ifindex = (uint32_t)ifindex;
 }
 
-int sv_steering_set_sockets(struct sv_steering *steering, uint32_t queue, int main_socket, int syn_socket)
+int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t queue, int main_socket, int syn_socket)
 {
-    const uint32_t main_index = queue * SV_STEER_SOCKETS_PER_QUEUE;
+    const uint32_t main_index = queue * SV_BPF_SOCKETS_PER_QUEUE;
     const uint32_t syn_index = main_index + 1;
-    if (queue >= SV_STEER_MAX_QUEUES)
+    if (queue >= SV_BPF_MAX_QUEUES)
         return ENOSPC;
     int error = sv_map_update(steering->map_fds[SV_MAP_SOCKETS], &main_index, &main_socket);
     return error != 0 ? error : sv_map_update(steering->map_fds[SV_MAP_SOCKETS], &syn_index, &syn_socket);
 }
 
-void sv_steering_set_queues(struct sv_steering *steering, uint32_t queues)
+void sv_kernel_steering_set_queues(struct sv_kernel_steering *steering, uint32_t queues)
 {
     __atomic_store_n(&steering->traffic->queue_count, queues, __ATOMIC_RELEASE);
 }
 
-void sv_steering_set_max_syn_bytes(struct sv_steering *steering, uint32_t bytes)
+void sv_kernel_steering_set_max_syn_bytes(struct sv_kernel_steering *steering, uint32_t bytes)
 {
     __atomic_store_n(&steering->traffic->max_syn_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-void sv_steering_set_max_datagram_bytes(struct sv_steering *steering, uint32_t bytes)
+void sv_kernel_steering_set_max_udp_frame_bytes(struct sv_kernel_steering *steering, uint32_t bytes)
 {
-    __atomic_store_n(&steering->traffic->max_datagram_bytes, bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&steering->traffic->max_udp_frame_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_datagrams_passed(const struct sv_steering *steering)
+uint64_t sv_kernel_steering_udp_gso_frames_passed(const struct sv_kernel_steering *steering)
 {
-    return __atomic_load_n(&steering->traffic->datagrams_passed, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->udp_gso_frames_passed, __ATOMIC_RELAXED);
 }
 
 static void extend_limit(unsigned long long *until_nanos)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + SV_STEER_LIMITED_NANOS;
+    uint64_t until = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + SV_BPF_LIMITED_NANOS;
     __atomic_store_n(until_nanos, until, __ATOMIC_RELAXED);
 }
 
-void sv_steering_limit_syns(struct sv_steering *steering)
+void sv_kernel_steering_limit_syns(struct sv_kernel_steering *steering)
 {
     extend_limit(&steering->traffic->syns_limited_until_nanos);
 }
 
-void sv_steering_limit_unsolicited(struct sv_steering *steering)
+void sv_kernel_steering_limit_unsolicited(struct sv_kernel_steering *steering)
 {
     extend_limit(&steering->traffic->unsolicited_limited_until_nanos);
 }
 
-uint64_t sv_steering_syns_dropped(const struct sv_steering *steering)
+uint64_t sv_kernel_steering_syns_dropped(const struct sv_kernel_steering *steering)
 {
     return __atomic_load_n(&steering->traffic->syns_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_unsolicited_dropped(const struct sv_steering *steering)
+uint64_t sv_kernel_steering_unsolicited_dropped(const struct sv_kernel_steering *steering)
 {
     return __atomic_load_n(&steering->traffic->unsolicited_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_long_syns_dropped(const struct sv_steering *steering)
+uint64_t sv_kernel_steering_long_syns_dropped(const struct sv_kernel_steering *steering)
 {
     return __atomic_load_n(&steering->traffic->long_syns_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_steering_unserved_passed(const struct sv_steering *steering)
+uint64_t sv_kernel_steering_unserved_passed(const struct sv_kernel_steering *steering)
 {
     return __atomic_load_n(&steering->traffic->unserved_passed, __ATOMIC_RELAXED);
 }
 
-const struct sv_connections *sv_steering_connections(const struct sv_steering *steering)
+const struct sv_connections *sv_kernel_steering_connections(const struct sv_kernel_steering *steering)
 {
     return &steering->connections;
 }
@@ -198,19 +199,19 @@ static int generate_secret(unsigned long long *secret)
     return bytes == (ssize_t)sizeof *secret ? 0 : bytes < 0 ? errno : EAGAIN;
 }
 
-static int start_traffic(struct sv_steering *steering)
+static int start_traffic(struct sv_kernel_steering *steering)
 {
     int error = generate_secret(&steering->traffic->secret);
     if (error != 0)
         return sv_explain(error, "the kernel returns no random numbers: getrandom(2) failed");
     steering->connections.secret = steering->traffic->secret;
-    sv_steering_set_max_datagram_bytes(steering, UINT32_MAX);
+    sv_kernel_steering_set_max_udp_frame_bytes(steering, UINT32_MAX);
     return 0;
 }
 
-int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classifies)
+int sv_kernel_steering_open(struct sv_kernel_steering **out, const uint8_t mac[6], bool classifies)
 {
-    struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
+    struct sv_kernel_steering *steering = sv_alloc_zeroed(sizeof *steering);
     if (steering == NULL)
         return ENOMEM;
     for (int i = 0; i < SV_MAP_COUNT; i++)
@@ -220,20 +221,20 @@ int sv_steering_open(struct sv_steering **out, const uint8_t mac[6], bool classi
     if (error == 0 && classifies)
         error = create_classifier_maps(steering);
     if (error != 0) {
-        sv_steering_close(steering);
+        sv_kernel_steering_close(steering);
         return sv_explain_bpf(error, "eBPF maps can't be made");
     }
     error = start_traffic(steering);
     if (error != 0) {
-        sv_steering_close(steering);
+        sv_kernel_steering_close(steering);
         return error;
     }
 #if !defined(__x86_64__) && !defined(__i386__)
     steering->directory->loads_reorder = 1;
 #endif
     memcpy(steering->directory->half[0].mac, mac, 6);
-    sv_steering_frame_mask(steering->directory->half[0].key_mask, steering->directory->half[0].frame_mask);
-    sv_steering_invalidate(steering);      /* the generation of empty entries is 0 */
+    sv_kernel_steering_frame_mask(steering->directory->half[0].key_mask, steering->directory->half[0].frame_mask);
+    sv_kernel_steering_invalidate(steering); /* the generation of empty entries is 0 */
     *out = steering;
     return 0;
 }
@@ -244,11 +245,11 @@ static void unmap_memory(void *memory, size_t bytes)
         munmap(memory, bytes);
 }
 
-static void unmap_shared(struct sv_steering *steering)
+static void unmap_shared(struct sv_kernel_steering *steering)
 {
     unmap_memory(steering->traffic, sizeof *steering->traffic);
-    unmap_memory(steering->connections.known, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
-    unmap_memory(steering->connections.opening, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);
+    unmap_memory(steering->connections.known, SV_BPF_KNOWN_BUCKETS * sizeof *steering->connections.known);
+    unmap_memory(steering->connections.opening, SV_BPF_OPENING_BUCKETS * sizeof *steering->connections.opening);
 }
 
 static void close_map(int *map_fd)
@@ -258,7 +259,7 @@ static void close_map(int *map_fd)
     *map_fd = -1;
 }
 
-void sv_steering_close(struct sv_steering *steering)
+void sv_kernel_steering_close(struct sv_kernel_steering *steering)
 {
     if (steering == NULL)
         return;
@@ -275,54 +276,54 @@ void sv_steering_close(struct sv_steering *steering)
  * The order in which the maps are handed over. The process only holds the map of programs: the kernel empties such a
  * map with its last descriptor, although a program uses it, and the broker may end before the process.
  */
-static const int client_maps[SV_STEERING_CLIENT_MAP_COUNT] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING,
-                                                              SV_MAP_PROGRAMS};
+static const int client_maps[SV_CLIENT_MAP_COUNT] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING,
+                                                     SV_MAP_PROGRAMS};
 
-void sv_steering_get_client_maps(const struct sv_steering *steering, int map_fds[SV_STEERING_CLIENT_MAP_COUNT])
+void sv_kernel_steering_get_client_maps(const struct sv_kernel_steering *steering, int map_fds[SV_CLIENT_MAP_COUNT])
 {
-    for (int i = 0; i < SV_STEERING_CLIENT_MAP_COUNT; i++)
+    for (int i = 0; i < SV_CLIENT_MAP_COUNT; i++)
         map_fds[i] = steering->map_fds[client_maps[i]];
 }
 
-int sv_steering_seal(const struct sv_steering *steering)
+int sv_kernel_steering_seal(const struct sv_kernel_steering *steering)
 {
     return sv_map_freeze(steering->map_fds[SV_MAP_PROGRAMS]);
 }
 
-static int mmap_shared(struct sv_steering *steering)
+static int mmap_shared(struct sv_kernel_steering *steering)
 {
     steering->traffic = sv_map_mmap(steering->map_fds[SV_MAP_TRAFFIC], sizeof *steering->traffic);
     int error = steering->traffic == NULL ? errno : 0;
     if (error == 0)
-        error = mmap_marks(steering->map_fds[SV_MAP_KNOWN], SV_STEER_KNOWN_BUCKETS, &steering->connections.known);
+        error = mmap_marks(steering->map_fds[SV_MAP_KNOWN], SV_BPF_KNOWN_BUCKETS, &steering->connections.known);
     if (error == 0)
-        error = mmap_marks(steering->map_fds[SV_MAP_OPENING], SV_STEER_OPENING_BUCKETS, &steering->connections.opening);
+        error = mmap_marks(steering->map_fds[SV_MAP_OPENING], SV_BPF_OPENING_BUCKETS, &steering->connections.opening);
     return error;
 }
 
 /* The new secret makes the marks of SYNs meaningless, and the new generation the cached verdicts. */
-int sv_steering_reuse(struct sv_steering *steering, const uint8_t mac[6])
+int sv_kernel_steering_reuse(struct sv_kernel_steering *steering, const uint8_t mac[6])
 {
-    struct sv_steer_rule_key key;
-    for (uint32_t i = 0; i < SV_STEER_SOCKETS_PER_QUEUE * SV_STEER_MAX_QUEUES; i++)
+    struct sv_bpf_rule_key key;
+    for (uint32_t i = 0; i < SV_BPF_SOCKETS_PER_QUEUE * SV_BPF_MAX_QUEUES; i++)
         sv_map_delete(steering->map_fds[SV_MAP_SOCKETS], &i);
     steering->subtable_count = 0;
     memset(steering->default_rules, 0, sizeof steering->default_rules);
-    sv_steering_set_mac(steering, mac);
+    sv_kernel_steering_set_mac(steering, mac);
     sv_map_clear(steering->map_fds[SV_MAP_RULES], &key);
     sv_map_clear(steering->map_fds[SV_MAP_DEEP_RULES], &key);
     memset(steering->traffic, 0, sizeof *steering->traffic);
-    memset(steering->connections.known, 0, SV_STEER_KNOWN_BUCKETS * sizeof *steering->connections.known);
-    memset(steering->connections.opening, 0, SV_STEER_OPENING_BUCKETS * sizeof *steering->connections.opening);
+    memset(steering->connections.known, 0, SV_BPF_KNOWN_BUCKETS * sizeof *steering->connections.known);
+    memset(steering->connections.opening, 0, SV_BPF_OPENING_BUCKETS * sizeof *steering->connections.opening);
     return start_traffic(steering);
 }
 
-int sv_steering_adopt(struct sv_steering **out, const int map_fds[SV_STEERING_CLIENT_MAP_COUNT])
+int sv_kernel_steering_adopt(struct sv_kernel_steering **out, const int map_fds[SV_CLIENT_MAP_COUNT])
 {
-    struct sv_steering *steering = sv_alloc_zeroed(sizeof *steering);
+    struct sv_kernel_steering *steering = sv_alloc_zeroed(sizeof *steering);
     for (int i = 0; i < SV_MAP_COUNT && steering != NULL; i++)
         steering->map_fds[i] = -1;
-    for (int i = 0; i < SV_STEERING_CLIENT_MAP_COUNT; i++) {
+    for (int i = 0; i < SV_CLIENT_MAP_COUNT; i++) {
         if (steering != NULL)
             steering->map_fds[client_maps[i]] = map_fds[i];
         else
@@ -332,7 +333,7 @@ int sv_steering_adopt(struct sv_steering **out, const int map_fds[SV_STEERING_CL
         return ENOMEM;
     int error = mmap_shared(steering);
     if (error != 0) {
-        sv_steering_close(steering);
+        sv_kernel_steering_close(steering);
         return sv_explain(error, "the maps that the broker has sent can't be mapped");
     }
     steering->connections.secret = steering->traffic->secret;

@@ -9,14 +9,14 @@
  *   filter    selects the frames for an AF_PACKET ring
  *   copies    selects the frames for an AF_PACKET ring beside AF_XDP sockets: those that the kernel receives too
  *
- * bpf/build.py compiles this file into softverbs/steering_programs.h.
+ * bpf/build.py compiles this file into softverbs/bpf_programs.h.
  */
 #include <linux/bpf.h>
 #include <linux/in.h>
 #include <linux/pkt_cls.h>
 
-#include "../softverbs/steering_hash.h"
-#include "../softverbs/steering_maps.h"
+#include "../softverbs/bpf_layout.h"
+#include "../softverbs/connection_hash.h"
 #include "../softverbs/wire_defs.h"
 
 #define SECTION(name) __attribute__((section(name), used))
@@ -41,7 +41,7 @@ struct map_reference sv_map_scratch SECTION("maps");
 struct map_reference sv_map_sockets SECTION("maps");
 struct map_reference sv_map_key_verdicts SECTION("maps");
 struct map_reference sv_map_frame_verdicts SECTION("maps");
-struct map_reference sv_map_syns SECTION("maps");
+struct map_reference sv_map_seen SECTION("maps");
 struct map_reference sv_map_known SECTION("maps");
 struct map_reference sv_map_opening SECTION("maps");
 struct map_reference sv_map_programs SECTION("maps");
@@ -71,14 +71,14 @@ enum { PORTS_BYTES = 4, IPV4_AND_PORTS = SV_IPV4_HLEN + PORTS_BYTES };
 
 #include "parse.bpf.h"
 
-INLINE int default_verdict(const struct sv_steer_half *half, const struct sv_steer_scratch *scratch)
+INLINE int default_verdict(const struct sv_bpf_half *half, const struct sv_bpf_scratch *scratch)
 {
     const u8 *mac = scratch->outer.dst_mac;
-    if (half->flags & SV_STEER_SNIFFER)
+    if (half->flags & SV_BPF_SNIFFER)
         return CLONE;
     if (mac[0] & 1)
-        return half->flags & (SV_STEER_ALL_DEFAULT | SV_STEER_MULTICAST_DEFAULT) ? CLONE : PASS;
-    if (!(half->flags & SV_STEER_ALL_DEFAULT))
+        return half->flags & (SV_BPF_ALL_DEFAULT | SV_BPF_MULTICAST_DEFAULT) ? CLONE : PASS;
+    if (!(half->flags & SV_BPF_ALL_DEFAULT))
         return PASS;
     /* Default rules take the frames that the kernel does not need. It needs those to the interface's own address. */
     int own = 1;
@@ -88,21 +88,21 @@ INLINE int default_verdict(const struct sv_steer_half *half, const struct sv_ste
 }
 
 /* `copies` is in the scratch area. In a register it would double the states that the verifier follows. */
-INLINE int search_rules(const struct sv_steer_half *half, struct sv_steer_scratch *scratch)
+INLINE int search_rules(const struct sv_bpf_half *half, struct sv_bpf_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
     u32 subtable_count = half->subtable_count;
     scratch->copies = 0;
-    for (u32 i = 0; i < SV_STEER_MAX_SUBTABLES && i < subtable_count; i++) {
-        const struct sv_steer_subtable *subtable = &half->subtable[i];
-        const struct sv_steer_rule *rule;
+    for (u32 i = 0; i < SV_BPF_MAX_SUBTABLES && i < subtable_count; i++) {
+        const struct sv_bpf_subtable *subtable = &half->subtable[i];
+        const struct sv_bpf_rule *rule;
         scratch->probe.subtable_id = subtable->id;
 #pragma unroll
-        for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
+        for (int w = 0; w < SV_BPF_PLAIN_WORDS; w++)
             scratch->probe.words[w] = key[w] & subtable->mask[w];
         if (subtable->deep) {
 #pragma unroll
-            for (int w = SV_STEER_PLAIN_WORDS; w < SV_STEER_KEY_WORDS; w++)
+            for (int w = SV_BPF_PLAIN_WORDS; w < SV_BPF_KEY_WORDS; w++)
                 scratch->probe.words[w] = key[w] & subtable->mask[w];
             rule = map_lookup(&sv_map_deep_rules, &scratch->probe);
         } else {
@@ -118,7 +118,7 @@ INLINE int search_rules(const struct sv_steer_half *half, struct sv_steer_scratc
     return rest == PASS && scratch->copies != 0 ? CLONE : rest;
 }
 
-INLINE u32 sequence_of(const struct sv_steer_directory *directory)
+INLINE u32 sequence_of(const struct sv_bpf_directory *directory)
 {
     return *(const volatile u32 *)&directory->sequence;
 }
@@ -137,47 +137,47 @@ INLINE u64 offset_of(u64 difference)
  * Loads the sequence number after the loads from which the offset was computed. The address of this load depends on
  * them, which orders them on processors that reorder loads (memory-barriers.txt), without a barrier per frame.
  */
-INLINE u32 sequence_after(const struct sv_steer_directory *directory, u64 offset)
+INLINE u32 sequence_after(const struct sv_bpf_directory *directory, u64 offset)
 {
     return *(const volatile u32 *)((const u8 *)&directory->sequence + offset);
 }
 
 /* Returns the cache slot for these headers, and stores in the scratch area the bits on which the verdict depends. */
-INLINE const struct sv_steer_key_verdict *key_verdict_slot(const struct sv_steer_half *half,
-                                                           struct sv_steer_scratch *scratch)
+INLINE const struct sv_bpf_key_verdict *key_verdict_slot(const struct sv_bpf_half *half,
+                                                         struct sv_bpf_scratch *scratch)
 {
     const u64 *key = (const u64 *)&scratch->outer;
     u64 mixed = 0;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++) {
+    for (int w = 0; w < SV_BPF_PLAIN_WORDS; w++) {
         u64 word = key[w] & half->key_mask[w];
         scratch->key_words[w] = word;
         mixed = (mixed << 9 | mixed >> 55) ^ word;
     }
-    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_VERDICT_ENTRIES;
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_BPF_VERDICT_ENTRIES;
     scratch->key_index = index;
     return map_lookup(&sv_map_key_verdicts, &index);
 }
 
 /* Returns 0 if the entry belongs to these headers and rules. */
-INLINE u64 key_verdict_difference(const struct sv_steer_key_verdict *entry, const struct sv_steer_scratch *scratch,
+INLINE u64 key_verdict_difference(const struct sv_bpf_key_verdict *entry, const struct sv_bpf_scratch *scratch,
                                   u32 generation)
 {
     u64 difference = entry->generation ^ generation;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
+    for (int w = 0; w < SV_BPF_PLAIN_WORDS; w++)
         difference |= entry->words[w] ^ scratch->key_words[w];
     return difference;
 }
 
-INLINE void store_key_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+INLINE void store_key_verdict(const struct sv_bpf_scratch *scratch, u32 generation, int verdict)
 {
     u32 index = scratch->key_index;
-    struct sv_steer_key_verdict *entry = map_lookup(&sv_map_key_verdicts, &index);
+    struct sv_bpf_key_verdict *entry = map_lookup(&sv_map_key_verdicts, &index);
     if (entry == 0)
         return;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_PLAIN_WORDS; w++)
+    for (int w = 0; w < SV_BPF_PLAIN_WORDS; w++)
         entry->words[w] = scratch->key_words[w];
     entry->generation = generation;
     entry->verdict = (u32)verdict;
@@ -197,26 +197,26 @@ INLINE int is_ordinary(const u64 *words)
  * stack, these words would make the verifier follow each path through the parser once for each of their states.
  * `offset` is for sequence_after().
  */
-INLINE int lookup_frame_verdict(const struct frame *frame, const struct sv_steer_half *half, u32 generation,
-                                struct sv_steer_scratch *scratch, u64 *offset)
+INLINE int lookup_frame_verdict(const struct frame *frame, const struct sv_bpf_half *half, u32 generation,
+                                struct sv_bpf_scratch *scratch, u64 *offset)
 {
-    u64 words[SV_STEER_FRAME_WORDS];
+    u64 words[SV_BPF_FRAME_WORDS];
     u64 mixed = 0;
     scratch->is_ordinary = 0;
-    if (frame->head + SV_STEER_MIN_FRAME_BYTES > frame->head_end)
+    if (frame->head + SV_BPF_MIN_FRAME_BYTES > frame->head_end)
         return -1;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_FRAME_WORDS; w++) {
+    for (int w = 0; w < SV_BPF_FRAME_WORDS; w++) {
         words[w] = *(const u64 *)(frame->head + w * 8) & half->frame_mask[w];
         mixed = (mixed << 9 | mixed >> 55) ^ words[w];
     }
-    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_STEER_VERDICT_ENTRIES;
-    const struct sv_steer_frame_verdict *known = map_lookup(&sv_map_frame_verdicts, &index);
+    u32 index = (u32)(mixed * 0x9e3779b97f4a7c15ull >> 40) % SV_BPF_VERDICT_ENTRIES;
+    const struct sv_bpf_frame_verdict *known = map_lookup(&sv_map_frame_verdicts, &index);
     if (known == 0)
         return -1;
     u64 difference = known->generation ^ generation;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_FRAME_WORDS; w++)
+    for (int w = 0; w < SV_BPF_FRAME_WORDS; w++)
         difference |= known->words[w] ^ words[w];
     *offset = offset_of(difference);
     if (difference == 0)
@@ -227,14 +227,14 @@ INLINE int lookup_frame_verdict(const struct frame *frame, const struct sv_steer
     return -1;
 }
 
-INLINE void store_frame_verdict(const struct sv_steer_scratch *scratch, u32 generation, int verdict)
+INLINE void store_frame_verdict(const struct sv_bpf_scratch *scratch, u32 generation, int verdict)
 {
     u32 index = scratch->frame_index;
-    struct sv_steer_frame_verdict *entry = map_lookup(&sv_map_frame_verdicts, &index);
+    struct sv_bpf_frame_verdict *entry = map_lookup(&sv_map_frame_verdicts, &index);
     if (entry == 0)
         return;
 #pragma unroll
-    for (int w = 0; w < SV_STEER_FRAME_WORDS; w++)
+    for (int w = 0; w < SV_BPF_FRAME_WORDS; w++)
         entry->words[w] = scratch->frame_words[w];
     entry->generation = generation;
     entry->verdict = (u32)verdict;
@@ -244,35 +244,35 @@ INLINE void store_frame_verdict(const struct sv_steer_scratch *scratch, u32 gene
  * Orders the loads of the shared maps before this call before those after it, on processors that reorder loads. An
  * atomic operation that returns a value is a full barrier (the kernel's bpf_design_QA.rst and memory-barriers.txt).
  */
-INLINE void order_loads(const struct sv_steer_directory *directory, struct sv_steer_scratch *scratch)
+INLINE void order_loads(const struct sv_bpf_directory *directory, struct sv_bpf_scratch *scratch)
 {
     if (directory->loads_reorder)
         scratch->barrier = __sync_fetch_and_add(&scratch->barrier, 1);
 }
 
 /* Returns true if the half searched under this sequence number has not been rewritten since. */
-INLINE int was_stable(const struct sv_steer_directory *directory, u32 sequence)
+INLINE int was_stable(const struct sv_bpf_directory *directory, u32 sequence)
 {
     return *(const volatile u32 *)&directory->filling - sequence <= 1;
 }
 
-INLINE int wants_inner(const struct sv_steer_half *half)
+INLINE int wants_inner(const struct sv_bpf_half *half)
 {
-    return (*(const volatile u32 *)&half->flags & SV_STEER_WANTS_INNER) != 0;
+    return (*(const volatile u32 *)&half->flags & SV_BPF_WANTS_INNER) != 0;
 }
 
 INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
 {
     u32 zero = 0;
-    struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    struct sv_steer_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
+    struct sv_bpf_directory *directory = map_lookup(&sv_map_directory, &zero);
+    struct sv_bpf_scratch *scratch = map_lookup(&sv_map_scratch, &zero);
     if (directory == 0 || scratch == 0)
         return PASS;
     /* One load of both: a sequence number is never older than its generation. */
     u64 version = *(const volatile u64 *)&directory->sequence;
     u32 sequence = (u32)version;
     u32 generation = (u32)(version >> 32);
-    const struct sv_steer_half *half = &directory->half[sequence & 1];
+    const struct sv_bpf_half *half = &directory->half[sequence & 1];
     u64 offset = 0;
     if (frame->is_xdp) {
         int known = lookup_frame_verdict(frame, half, generation, scratch, &offset);
@@ -287,7 +287,7 @@ INLINE int find_verdict(struct frame *frame, int tag_removed, u16 tpid, u16 tci)
         scratch->is_tunnel = 1;
         parse_tunnel(frame, behind_udp, scratch);
     } else {
-        const struct sv_steer_key_verdict *entry = key_verdict_slot(half, scratch);
+        const struct sv_bpf_key_verdict *entry = key_verdict_slot(half, scratch);
         if (entry == 0)
             return PASS;
         u64 difference = key_verdict_difference(entry, scratch, generation);
@@ -327,12 +327,12 @@ INLINE int find_skb_verdict(struct __sk_buff *skb)
  * Returns true for a UDP frame of several datagrams from a sender on this host. XDP does not see their lengths, and the
  * kernel does. Such a frame has a segment size, which XDP does not see either, or a length beyond the MTU.
  */
-INLINE int is_super_datagram(const struct frame *frame, u32 segment_bytes, struct sv_steer_traffic *traffic)
+INLINE int is_udp_gso_frame(const struct frame *frame, u32 segment_bytes, struct sv_bpf_traffic *traffic)
 {
     u8 type[SV_VLAN_HLEN + 2];
     u8 ip[SV_IPV4_PROTOCOL_AT + 1];
     u32 offset = ETH_HLEN;
-    u32 longest = *(volatile u32 *)&traffic->max_datagram_bytes;
+    u32 longest = *(volatile u32 *)&traffic->max_udp_frame_bytes;
     if ((frame->length <= longest && segment_bytes == 0) || load(frame, SV_ETHERTYPE_AT, type, sizeof type) < 0)
         return 0;
     if ((type[0] == ETH_P_8021Q >> 8 && type[1] == (ETH_P_8021Q & 0xff)) ||
@@ -342,26 +342,26 @@ INLINE int is_super_datagram(const struct frame *frame, u32 segment_bytes, struc
         return 0;
     if ((ip[0] >> 4 == 4 ? ip[SV_IPV4_PROTOCOL_AT] : ip[SV_IPV6_NEXT_HEADER_AT]) != IPPROTO_UDP)
         return 0;
-    __sync_fetch_and_add(&traffic->datagrams_passed, 1);
+    __sync_fetch_and_add(&traffic->udp_gso_frames_passed, 1);
     return 1;
 }
 
-SECTION("xdp") int steer_xdp(struct xdp_md *xdp)
+SECTION("xdp_redirect") int xdp_redirect(struct xdp_md *xdp)
 {
     struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
                           .head_end = (const u8 *)(long)xdp->data_end};
     if (find_verdict(&frame, 0, 0, 0) != REDIRECT)
         return XDP_PASS;
     tail_call(xdp, &sv_map_programs, 0);
-    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index * SV_STEER_SOCKETS_PER_QUEUE, XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index * SV_BPF_SOCKETS_PER_QUEUE, XDP_PASS);
 }
 
-/* A separate program: within steer_xdp the verifier would follow it once for every path through the search. */
-SECTION("classify") int classify_xdp(struct xdp_md *xdp)
+/* A separate program: within xdp_redirect the verifier would follow it once for every path through the search. */
+SECTION("xdp_classify") int xdp_classify(struct xdp_md *xdp)
 {
     u32 zero = 0;
     u32 queue = xdp->rx_queue_index;
-    struct sv_steer_traffic *traffic = map_lookup(&sv_map_traffic, &zero);
+    struct sv_bpf_traffic *traffic = map_lookup(&sv_map_traffic, &zero);
     if (traffic == 0)
         return XDP_PASS;
     /* Frames of a queue without sockets go to the kernel, as if no rule took them. */
@@ -370,12 +370,12 @@ SECTION("classify") int classify_xdp(struct xdp_md *xdp)
         return XDP_PASS;
     }
     struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1};
-    if (is_super_datagram(&frame, 0, traffic))
+    if (is_udp_gso_frame(&frame, 0, traffic))
         return XDP_PASS;
     int class = classify_frame(xdp, traffic);
     if (class == RXC_DROP)
         return XDP_DROP;
-    return (int)redirect_map(&sv_map_sockets, queue * SV_STEER_SOCKETS_PER_QUEUE + (class == RXC_SYN), XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, queue * SV_BPF_SOCKETS_PER_QUEUE + (class == RXC_SYN), XDP_PASS);
 }
 
 /*
@@ -394,36 +394,36 @@ INLINE int restore_vlan_tag(struct __sk_buff *skb)
 }
 
 /* TC_ACT_UNSPEC is TCX_NEXT of Linux 6.6. Testing the tag before the search would double the states of the search. */
-SECTION("redirect") int steer_redirect(struct __sk_buff *skb)
+SECTION("tc_redirect") int tc_redirect(struct __sk_buff *skb)
 {
     u32 zero = 0;
     if (find_skb_verdict(skb) != REDIRECT)
         return TC_ACT_UNSPEC;
-    const struct sv_steer_directory *directory = map_lookup(&sv_map_directory, &zero);
-    struct sv_steer_traffic *traffic = map_lookup(&sv_map_traffic, &zero);
+    const struct sv_bpf_directory *directory = map_lookup(&sv_map_directory, &zero);
+    struct sv_bpf_traffic *traffic = map_lookup(&sv_map_traffic, &zero);
     if (directory == 0 || traffic == 0)
         return TC_ACT_SHOT;
     struct frame frame = {.context = skb, .length = skb->len, .is_xdp = 0};
-    if (is_super_datagram(&frame, skb->gso_size, traffic))
+    if (is_udp_gso_frame(&frame, skb->gso_size, traffic))
         return TC_ACT_UNSPEC;
     if (skb->vlan_present && restore_vlan_tag(skb) != 0)
         return TC_ACT_SHOT;
     return (int)redirect(directory->redirect_ifindex, BPF_F_INGRESS);
 }
 
-SECTION("tc") int steer_tc(struct __sk_buff *skb)
+SECTION("tc_drop") int tc_drop(struct __sk_buff *skb)
 {
     return find_skb_verdict(skb) == REDIRECT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 /* AF_PACKET alone: selects frames that rules take, and copies. */
-SECTION("filter") int steer_filter(struct __sk_buff *skb)
+SECTION("socket_matches") int socket_matches(struct __sk_buff *skb)
 {
     return find_skb_verdict(skb) != PASS ? WHOLE_FRAME : 0;
 }
 
 /* AF_PACKET beside AF_XDP: selects only frames that the kernel receives too. */
-SECTION("copies") int steer_copies(struct __sk_buff *skb)
+SECTION("socket_copies") int socket_copies(struct __sk_buff *skb)
 {
     return find_skb_verdict(skb) == CLONE ? WHOLE_FRAME : 0;
 }

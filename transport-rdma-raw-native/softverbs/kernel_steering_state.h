@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SV_STEERING_STATE_H
-#define SV_STEERING_STATE_H
+#ifndef SV_KERNEL_STEERING_STATE_H
+#define SV_KERNEL_STEERING_STATE_H
 
-/* The state of steering, shared by steering.c (maps and limits) and steering_rules.c. */
+/* The state of steering, shared by kernel_steering.c (maps and limits) and kernel_steering_rules.c. */
 
-#include "steering.h"
-#include "steering_maps.h"
+#include "bpf_layout.h"
+#include "kernel_steering.h"
 
 #include <time.h>
 
@@ -18,28 +18,28 @@ struct subtable {
     union sv_key mask;
 };
 
-struct sv_steering {
+struct sv_kernel_steering {
     int map_fds[SV_MAP_COUNT];
-    struct sv_steer_directory *directory;   /* NULL in a process with a broker: the broker has the map */
-    struct sv_steer_traffic *traffic;       /* NULL in the broker, after handing the map to the process */
+    struct sv_bpf_directory *directory;     /* NULL in a process with a broker: the broker has the map */
+    struct sv_bpf_traffic *traffic;         /* NULL in the broker, after handing the map to the process */
     struct sv_connections connections;
     uint8_t mac[6];
     uint32_t default_rules[4];      /* number of rules of each type except IBV_FLOW_ATTR_NORMAL */
     uint32_t subtable_count;        /* number of entries in `subtable` */
     time_t published_seconds;       /* time of the last publish_rules(), on the monotonic clock */
-    uint64_t next_id;               /* id of the last new subtable */
-    struct subtable subtable[SV_STEER_MAX_SUBTABLES];    /* lowest priority number first */
+    uint64_t last_subtable_id;      /* id of the last new subtable */
+    struct subtable subtable[SV_BPF_MAX_SUBTABLES];      /* lowest priority number first */
 };
 
-/* ---- steering_rules.c ---- */
+/* ---- kernel_steering_rules.c ---- */
 
 /* Invalidates the verdicts that programs have cached, after a change of the rules. */
-void sv_steering_invalidate(struct sv_steering *steering);
+void sv_kernel_steering_invalidate(struct sv_kernel_steering *steering);
 /*
- * Computes frame_mask for the cache of ordinary frames (struct sv_steer_frame_verdict): the bits of a frame's first
+ * Computes frame_mask for the cache of ordinary frames (struct sv_bpf_frame_verdict): the bits of a frame's first
  * words on which its verdict depends. They are the bits by which a frame is recognized as ordinary, and the bits that
  * rules match. key_mask has the latter as bits of a plain key.
  */
-void sv_steering_frame_mask(const unsigned long long *key_mask, unsigned long long *frame_mask);
+void sv_kernel_steering_frame_mask(const unsigned long long *key_mask, unsigned long long *frame_mask);
 
 #endif

@@ -86,8 +86,8 @@ static uint32_t head_bytes(const struct sv_frame *frame)
     return is_contiguous ? frame->length : frame->rest->head_bytes;
 }
 
-void sv_steer(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
-              struct sv_steer_cache *cache, uint64_t generation)
+void sv_flow_search(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
+                    struct sv_cached_verdict *cache, uint64_t generation)
 {
     const struct sv_directory *directory = atomic_load_explicit(&table->directory, memory_order_acquire);
     union sv_key key;

@@ -472,7 +472,7 @@ static void by_tunnel_and_inner_headers(void)
     trio_close(&t);
 }
 
-const struct test steer_tests[] = {
+const struct test flow_search_tests[] = {
     {"steering by Ethernet", by_ethernet},
     {"steering by VLAN", by_vlan},
     {"steering by IPv4 and UDP", by_ipv4_and_udp},

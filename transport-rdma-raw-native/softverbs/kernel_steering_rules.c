@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes flow rules to the maps that the programs read: see steering.h and steering_maps.h. */
-#include "steering_state.h"
+/* Writes flow rules to the maps that the programs read: see kernel_steering.h and bpf_layout.h. */
+#include "kernel_steering_state.h"
 
 #include "bpf.h"
 #include "device.h"
@@ -17,7 +17,7 @@
 
 enum { MAX_IDLE_SUBTABLES = 8 };
 
-void sv_steering_frame_mask(const unsigned long long *key_mask, unsigned long long *frame_mask)
+void sv_kernel_steering_frame_mask(const unsigned long long *key_mask, unsigned long long *frame_mask)
 {
     static const struct sv_layout ordinary = {.l3 = 4, .l3_offset = ETH_HLEN, .l4 = IPPROTO_TCP,
                                              .l4_offset = ETH_HLEN + SV_IPV4_HLEN};
@@ -25,12 +25,12 @@ void sv_steering_frame_mask(const unsigned long long *key_mask, unsigned long lo
     struct sv_headers used_mask;
     uint8_t mask[SV_WINDOW_BYTES];
     memset(&used_mask, 0, sizeof used_mask);
-    memcpy(&used_mask, key_mask, SV_STEER_PLAIN_WORDS * sizeof key_mask[0]);
+    memcpy(&used_mask, key_mask, SV_BPF_PLAIN_WORDS * sizeof key_mask[0]);
     sv_window_mask(&used_mask, &untagged, ordinary, mask);
-    memcpy(frame_mask, mask, SV_STEER_FRAME_WORDS * sizeof frame_mask[0]);
+    memcpy(frame_mask, mask, SV_BPF_FRAME_WORDS * sizeof frame_mask[0]);
 }
 
-void sv_steering_invalidate(struct sv_steering *steering)
+void sv_kernel_steering_invalidate(struct sv_kernel_steering *steering)
 {
     __atomic_fetch_add(&steering->directory->generation, 1, __ATOMIC_SEQ_CST);
 }
@@ -42,7 +42,7 @@ void sv_steering_invalidate(struct sv_steering *steering)
  * period (membarrier(2)). That takes milliseconds, and only if rules of new kinds are added within seconds. If
  * membarrier is not available (nohz_full), such a frame goes to the kernel.
  */
-static void wait_for_searches(struct sv_steering *steering)
+static void wait_for_searches(struct sv_kernel_steering *steering)
 {
     struct timespec now;
     sv_assert_may_block();
@@ -53,12 +53,12 @@ static void wait_for_searches(struct sv_steering *steering)
 }
 
 /* Writes the half that programs do not read, then makes it current. */
-static void publish_rules(struct sv_steering *steering)
+static void publish_rules(struct sv_kernel_steering *steering)
 {
     wait_for_searches(steering);
-    struct sv_steer_directory *directory = steering->directory;
+    struct sv_bpf_directory *directory = steering->directory;
     uint32_t sequence = __atomic_load_n(&directory->sequence, __ATOMIC_RELAXED) + 1;
-    struct sv_steer_half *half = &directory->half[sequence & 1];
+    struct sv_bpf_half *half = &directory->half[sequence & 1];
     union sv_key all = {.words = {0}};
     /* A program that sees any of the following stores also sees this one, and that the half is no longer current. */
     __atomic_store_n(&directory->filling, sequence, __ATOMIC_RELAXED);
@@ -75,28 +75,28 @@ static void publish_rules(struct sv_steering *steering)
     }
     static const struct sv_headers none;
     bool inner = (all.outer.layers & SV_LAYER_VXLAN) || memcmp(&all.inner, &none, sizeof none) != 0;
-    half->flags = (inner ? SV_STEER_WANTS_INNER : 0) |
-                  (steering->default_rules[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_STEER_ALL_DEFAULT : 0) |
-                  (steering->default_rules[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_STEER_MULTICAST_DEFAULT : 0) |
-                  (steering->default_rules[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_STEER_SNIFFER : 0);
+    half->flags = (inner ? SV_BPF_WANTS_INNER : 0) |
+                  (steering->default_rules[IBV_FLOW_ATTR_ALL_DEFAULT] > 0 ? SV_BPF_ALL_DEFAULT : 0) |
+                  (steering->default_rules[IBV_FLOW_ATTR_MC_DEFAULT] > 0 ? SV_BPF_MULTICAST_DEFAULT : 0) |
+                  (steering->default_rules[IBV_FLOW_ATTR_SNIFFER] > 0 ? SV_BPF_SNIFFER : 0);
     /* Verdicts on frames to the VXLAN port are not cached. */
     if (inner)
         all.outer.dst_port = 0xffff;
     memcpy(half->key_mask, all.words, sizeof half->key_mask);
     if (half->flags != 0)
         memset(half->key_mask, 0xff, sizeof all.outer.dst_mac);     /* the first word begins with it */
-    sv_steering_frame_mask(half->key_mask, half->frame_mask);
+    sv_kernel_steering_frame_mask(half->key_mask, half->frame_mask);
     __atomic_store_n(&directory->sequence, sequence, __ATOMIC_SEQ_CST);
-    sv_steering_invalidate(steering);
+    sv_kernel_steering_invalidate(steering);
 }
 
-void sv_steering_set_mac(struct sv_steering *steering, const uint8_t mac[6])
+void sv_kernel_steering_set_mac(struct sv_kernel_steering *steering, const uint8_t mac[6])
 {
     memcpy(steering->mac, mac, 6);
     publish_rules(steering);
 }
 
-static struct subtable *find_subtable(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
+static struct subtable *find_subtable(struct sv_kernel_steering *steering, uint32_t priority, const union sv_key *mask)
 {
     for (uint32_t i = 0; i < steering->subtable_count; i++)
         if (steering->subtable[i].priority == priority && memcmp(&steering->subtable[i].mask, mask, sizeof *mask) == 0)
@@ -104,12 +104,12 @@ static struct subtable *find_subtable(struct sv_steering *steering, uint32_t pri
     return NULL;
 }
 
-bool sv_steering_has_subtable(const struct sv_steering *steering, const struct sv_rule_spec *spec)
+bool sv_kernel_steering_has_subtable(const struct sv_kernel_steering *steering, const struct sv_rule_spec *spec)
 {
-    return find_subtable((struct sv_steering *)(uintptr_t)steering, spec->priority, &spec->mask) != NULL;
+    return find_subtable((struct sv_kernel_steering *)(uintptr_t)steering, spec->priority, &spec->mask) != NULL;
 }
 
-uint32_t sv_steering_live_subtable_count(const struct sv_steering *steering)
+uint32_t sv_kernel_steering_live_subtable_count(const struct sv_kernel_steering *steering)
 {
     uint32_t live = 0;
     for (uint32_t i = 0; i < steering->subtable_count; i++)
@@ -118,7 +118,7 @@ uint32_t sv_steering_live_subtable_count(const struct sv_steering *steering)
 }
 
 /* Keeps a few subtables without rules, because the next rules tend to need them again. Each kept one costs a probe. */
-static void drop_idle_subtables(struct sv_steering *steering)
+static void drop_idle_subtables(struct sv_kernel_steering *steering)
 {
     uint32_t idle = 0;
     uint32_t kept = 0;
@@ -135,20 +135,20 @@ static void drop_idle_subtables(struct sv_steering *steering)
 static bool is_deep(const union sv_key *mask)
 {
     uint64_t beyond = 0;
-    for (uint32_t w = SV_STEER_PLAIN_WORDS; w < SV_KEY_WORDS; w++)
+    for (uint32_t w = SV_BPF_PLAIN_WORDS; w < SV_KEY_WORDS; w++)
         beyond |= mask->words[w];
     return beyond != 0;
 }
 
-static int rule_map(const struct sv_steering *steering, const struct subtable *subtable)
+static int rule_map(const struct sv_kernel_steering *steering, const struct subtable *subtable)
 {
     return steering->map_fds[subtable->deep ? SV_MAP_DEEP_RULES : SV_MAP_RULES];
 }
 
-static struct subtable *add_subtable(struct sv_steering *steering, uint32_t priority, const union sv_key *mask)
+static struct subtable *add_subtable(struct sv_kernel_steering *steering, uint32_t priority, const union sv_key *mask)
 {
     drop_idle_subtables(steering);
-    if (steering->subtable_count == SV_STEER_MAX_SUBTABLES)
+    if (steering->subtable_count == SV_BPF_MAX_SUBTABLES)
         return NULL;
     uint32_t at = 0;
     while (at < steering->subtable_count && steering->subtable[at].priority <= priority)
@@ -156,27 +156,27 @@ static struct subtable *add_subtable(struct sv_steering *steering, uint32_t prio
     struct subtable *subtable = &steering->subtable[at];
     memmove(subtable + 1, subtable, (steering->subtable_count - at) * sizeof *subtable);
     steering->subtable_count++;
-    *subtable = (struct subtable){.priority = priority, .id = ++steering->next_id, .deep = is_deep(mask),
+    *subtable = (struct subtable){.priority = priority, .id = ++steering->last_subtable_id, .deep = is_deep(mask),
                                   .mask = *mask};
     publish_rules(steering);
     return subtable;
 }
 
-static void rule_key(const struct subtable *subtable, const union sv_key *value, struct sv_steer_rule_key *key)
+static void rule_key(const struct subtable *subtable, const union sv_key *value, struct sv_bpf_rule_key *key)
 {
     key->subtable_id = subtable->id;
     memcpy(key->words, value->words, sizeof key->words);
 }
 
-static struct sv_steer_rule read_rule(int map_fd, const struct sv_steer_rule_key *key)
+static struct sv_bpf_rule read_rule(int map_fd, const struct sv_bpf_rule_key *key)
 {
-    struct sv_steer_rule rule = {0, 0};
+    struct sv_bpf_rule rule = {0, 0};
     if (!sv_map_lookup(map_fd, key, &rule))
-        return (struct sv_steer_rule){0, 0};
+        return (struct sv_bpf_rule){0, 0};
     return rule;
 }
 
-int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spec)
+int sv_kernel_steering_add(struct sv_kernel_steering *steering, const struct sv_rule_spec *spec)
 {
     if (spec->type != IBV_FLOW_ATTR_NORMAL) {
         steering->default_rules[spec->type]++;
@@ -188,21 +188,21 @@ int sv_steering_add(struct sv_steering *steering, const struct sv_rule_spec *spe
         subtable = add_subtable(steering, spec->priority, &spec->mask);
     if (subtable == NULL)
         return ENOMEM;
-    struct sv_steer_rule_key key;
+    struct sv_bpf_rule_key key;
     rule_key(subtable, &spec->value, &key);
-    struct sv_steer_rule rule = {0, 0};
+    struct sv_bpf_rule rule = {0, 0};
     if (spec->multicast)
         rule = read_rule(rule_map(steering, subtable), &key);
     rule.trap_rules += !spec->dont_trap;
     rule.dont_trap_rules += spec->dont_trap;
     int error = sv_map_update(rule_map(steering, subtable), &key, &rule);
-    sv_steering_invalidate(steering);
+    sv_kernel_steering_invalidate(steering);
     if (error == 0)
         subtable->rule_count++;
     return error == E2BIG ? ENOMEM : error;
 }
 
-bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec *spec)
+bool sv_kernel_steering_remove(struct sv_kernel_steering *steering, const struct sv_rule_spec *spec)
 {
     if (spec->type != IBV_FLOW_ATTR_NORMAL) {
         steering->default_rules[spec->type] -= steering->default_rules[spec->type] > 0;
@@ -212,9 +212,9 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
     struct subtable *subtable = find_subtable(steering, spec->priority, &spec->mask);
     if (subtable == NULL)
         return false;
-    struct sv_steer_rule_key key;
+    struct sv_bpf_rule_key key;
     rule_key(subtable, &spec->value, &key);
-    struct sv_steer_rule rule = read_rule(rule_map(steering, subtable), &key);
+    struct sv_bpf_rule rule = read_rule(rule_map(steering, subtable), &key);
     if ((spec->dont_trap ? rule.dont_trap_rules : rule.trap_rules) == 0)
         return false;
     rule.trap_rules -= !spec->dont_trap;
@@ -222,10 +222,10 @@ bool sv_steering_remove(struct sv_steering *steering, const struct sv_rule_spec 
     subtable->rule_count--;
     if (rule.trap_rules + rule.dont_trap_rules > 0) {
         sv_map_update(rule_map(steering, subtable), &key, &rule);
-        sv_steering_invalidate(steering);
+        sv_kernel_steering_invalidate(steering);
         return true;
     }
     sv_map_delete(rule_map(steering, subtable), &key);
-    sv_steering_invalidate(steering);
+    sv_kernel_steering_invalidate(steering);
     return true;
 }
