@@ -3,8 +3,9 @@
 #define BROKER_JOURNAL_H
 
 /*
- * Writes one line to standard error for each decision, at most JOURNAL_MAX_LINES_PER_SECOND. The next line reports the
- * number of omitted lines. Text from clients must be printable before it is passed here.
+ * Writes one line to standard error for each decision, at most JOURNAL_MAX_LINES_PER_SECOND, and none while standard
+ * error has no room for a line. The next line reports the number of omitted lines. Text from clients must be printable
+ * before it is passed here.
  */
 enum { JOURNAL_MAX_LINES_PER_SECOND = 20 };
 

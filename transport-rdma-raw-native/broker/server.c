@@ -125,7 +125,7 @@ static void allow_client(struct server *server)
         server->client_allowed = acceptor_allow_one(&server->acceptor);
 }
 
-/* Frees the place of an ended session, for the last client. */
+/* Frees the place of an ended session, and moves the last client there. */
 static void remove_client(struct server *server, unsigned at)
 {
     struct client *client = &server->client[at];
@@ -173,7 +173,7 @@ static bool handle_next_message(struct server *server, struct client *client)
     if (client->has_slow_request)
         return true;
     if (message->kind != SESSION_UNRESPONSIVE)
-        return server_answer(server, client, message);
+        return server_handle_message(server, client, message);
     server->counters.timed_out++;
     return false;
 }
@@ -238,7 +238,7 @@ static void run_slow_requests(struct server *server)
         return;
     }
     client->has_slow_request = false;
-    if (!server_answer(server, client, &client->message))
+    if (!server_handle_message(server, client, &client->message))
         close_session(client, "the process has closed it or has ended");
 }
 

@@ -8,16 +8,15 @@
 /*
  * The clients of the broker. Each client has a separate process (session.h), which reads its messages. Nothing that a
  * client does to its connection, or to a descriptor that it sends, can block the broker. One thread waits for the
- * messages of all sessions. All memory is allocated at the start.
+ * messages of all sessions. The memory for clients is allocated at the start.
  */
 enum {
     SERVER_MAX_CLIENTS = 128,
     SERVER_MAX_CLIENTS_OF_USER = 32,
     SERVER_IDLE_MILLIS = 5000, /* a client without a device is disconnected after this time without a request */
-    /* Of one user: */
     SERVER_MAX_SOLICITATIONS_PER_SECOND_OF_USER = 512,
-    SERVER_MAX_OPENS_PER_SECOND_OF_USER = 8, /* devices opened */
-    SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER = 5, /* log lines about refusals */
+    SERVER_MAX_OPENS_PER_SECOND_OF_USER = 8,            /* devices opened */
+    SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER = 5,    /* log lines about refusals; all lines: journal.h */
 };
 
 struct server;

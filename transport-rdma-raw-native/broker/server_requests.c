@@ -245,6 +245,7 @@ static void forget_explanation(void)
     (void)sv_explain(0, "%s", "");
 }
 
+/* Replies with the result, unless it is EINPROGRESS. Returns false if the session is to end. */
 static bool reply_unless_in_progress(struct server *server, struct client *client, int error)
 {
     if (error != 0 && *sv_explanation() == '\0')
@@ -252,7 +253,7 @@ static bool reply_unless_in_progress(struct server *server, struct client *clien
     return error == EINPROGRESS || send_reply(server, client, error);
 }
 
-bool server_answer(struct server *server, struct client *client, struct session_message *message)
+bool server_handle_message(struct server *server, struct client *client, struct session_message *message)
 {
     server->counters.requests += message->kind != SESSION_CHECK_PORT && message->kind != SESSION_CLOSED;
     client->has_sent_request |= message->kind != SESSION_MALFORMED && message->kind != SESSION_CLOSED;

@@ -25,7 +25,7 @@ struct client {
 /* A user's requests within a second, over all connections, including closed ones. */
 struct usage {
     uid_t uid;
-    bool in_use;                    /* entry in use */
+    bool in_use;
     int64_t second;
     unsigned solicitations;
     unsigned opens;
@@ -38,7 +38,7 @@ struct usage {
 struct server {
     struct acceptor acceptor;
     bool client_allowed;                /* the acceptor may accept one more client */
-    bool acceptor_has_ended;            /* the acceptor has ended */
+    bool acceptor_has_ended;
     int wake_fd;                        /* descriptor that ends a turn, or -1 */
     int64_t (*now_millis)(void);
     int64_t accept_paused_until_millis; /* connections wait, because descriptors or processes ran out */
@@ -57,9 +57,12 @@ struct server {
 uid_t server_limit_uid(const struct server *server, const struct policy_user *user);
 /* Returns the requests of a client's user in this second. */
 struct usage *server_usage_of(struct server *server, const struct client *client);
-/* Answers a message of a session. Returns false if the session is to end. */
-bool server_answer(struct server *server, struct client *client, struct session_message *message);
-/* Does the next piece of opening a device. Answers the request if that was the last. Returns as server_answer(). */
+/*
+ * Handles a message of a session and replies to it. To a request that opens a device, server_continue_opening() replies
+ * later. Returns false if the session is to end.
+ */
+bool server_handle_message(struct server *server, struct client *client, struct session_message *message);
+/* Does the next piece of opening a device. Replies to the request if that was the last. Returns as above. */
 bool server_continue_opening(struct server *server, struct client *client);
 /* Closes the client's device, if it has one. `free_memory`: frees the memory of its queues too. */
 void server_close_device(struct client *client, const char *reason, bool free_memory);
