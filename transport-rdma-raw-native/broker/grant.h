@@ -16,8 +16,9 @@ struct grant_membership {
 };
 
 /*
- * A device granted to a client: the rules of its program, and the packet socket with the MAC filter entries for them.
- * Everything else belongs to the client alone once its descriptors have been sent.
+ * A device granted to a client: its maps and programs with the rules, its memory, and the packet socket with the MAC
+ * filter entries for the rules. The AF_XDP sockets and the link belong to the client alone once their descriptors have
+ * been sent.
  */
 struct grant {
     bool in_use;
@@ -38,7 +39,7 @@ struct grant {
     /* Used while the device is opened: */
     bool is_opening;
     struct sv_broker_open wanted;
-    int64_t retry_until_millis; /* wait for a queue that another socket has, until this time; 0: no queue was busy */
+    int64_t retry_until_millis;     /* a queue that another socket has is retried until then; 0: no queue was busy */
     int fds[SV_BROKER_MAX_FDS];     /* descriptors to be sent */
     unsigned fd_count;
 };
@@ -47,8 +48,9 @@ struct grant {
 bool grant_may_use_bpf(void);
 
 /*
- * Checks cheaply whether a device can be opened. Returns EINPROGRESS, or an errno with sv_explain(): EBUSY if the
- * interface is in use.
+ * Takes the grant into use and checks cheaply whether the interface can be opened. Returns EINPROGRESS, and
+ * grant_continue_opening() opens it. Otherwise returns an errno with sv_explain(), and the grant is free again: EBUSY
+ * if the interface is in use.
  */
 int grant_begin_opening(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid);
 /*
@@ -65,7 +67,8 @@ bool grant_is_waiting(const struct grant *grant);
 bool grant_rule_is_slow(const struct grant *grant, const struct sv_broker_rule *rule);
 void grant_close_sent_fds(struct grant *grant);
 /*
- * `free_memory`: the client has closed the device, so the memory is freed even if the client keeps a descriptor of it.
+ * Closes the device. `free_memory`: the client has closed it, so the memory is freed even if the client keeps a
+ * descriptor of it.
  */
 void grant_close(struct grant *grant, bool free_memory);
 

@@ -9,7 +9,7 @@
 
 /*
  * Programs of closed devices, loaded, with the maps that they use. The next device of the same user on the same
- * interface takes them over: the verifier need not run again, which takes milliseconds in which the broker serves no
+ * interface reuses them, so that the verifier need not run again. It takes milliseconds, in which the broker serves no
  * other client.
  *
  * A client may keep descriptors of the maps that it shared, and of the link by which the program ran. Therefore no

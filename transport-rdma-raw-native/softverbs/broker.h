@@ -11,8 +11,11 @@
 /*
  * A device of a process without capabilities. SOFTVERBS_BROKER in the environment names the socket of rdma-raw-broker,
  * a program with capabilities. Its policy grants interfaces and ports to users. The broker creates the sockets with
- * their memory and rings, the maps and the programs. It sends their descriptors to the process and closes its own, so
- * that these objects end with the process. Only the broker can change the maps of the rules: each change is a request.
+ * their memory and rings, the maps and the programs. It sends descriptors of them to the process, except those of the
+ * programs and of the maps of the rules. Only the broker can change these maps: each change is a request.
+ *
+ * The broker closes its own descriptors of the sockets and of the link, so that these end with the process. It keeps
+ * that of the memory until the device is closed, and those of the maps and programs for the next device (programs.h).
  *
  * The sockets are already bound, so the process cannot change ring sizes or zero copy. It maps rings and memory.
  *
