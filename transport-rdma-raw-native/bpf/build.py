@@ -9,8 +9,8 @@ The result is checked in, so that a build needs no clang and the library needs n
 version of clang and a hash over the sources and the instructions. check.sh compares the hash, without clang, and
 compiles again where the same clang is installed; `make check` runs it.
 
-The programs refer to maps and to nothing else. Clang leaves an ELF relocation for each reference. The file lists them as
-pairs of instruction and map number, and bpf_load.c replaces each by the map's descriptor when it loads the program.
+The programs refer to maps and to nothing else. Clang leaves an ELF relocation for each reference. The file lists them
+as pairs of instruction and map number, and bpf_load.c replaces each by the map's descriptor when it loads the program.
 
 After a change of programs.bpf.c: run this script, run the tests named "xdp" as root, and compare the number of
 instructions, since the verifier's time when a device is opened grows with it.

@@ -135,7 +135,7 @@ INLINE int load_segment(struct xdp_md *xdp, u64 secret, struct segment *segment)
 
 /*
  * Returns true for a retransmission: the same segment arrived a plausible time ago (see SV_BPF_SEEN_ENTRIES), not just
- * now.
+ * now. Stores the segment as seen.
  */
 INLINE int is_repeated(const struct segment *segment, u64 now)
 {

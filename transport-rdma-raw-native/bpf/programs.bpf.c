@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides for each received frame whether a flow rule of this process takes it or the kernel keeps it. The library's
- * table in user space selects the queue pair and the tag. The programs:
- *   xdp       redirects frames that rules take to an AF_XDP socket of the receive queue; `classify` selects the socket
- *   classify  selects the socket of the receive queue: the main one, the one for SYNs, or none
- *   redirect  at tc ingress, redirects frames that rules take to a TAP interface, on which `classify` runs
- *   tc        at tc ingress, drops frames that rules take, after an AF_PACKET ring has copied them
- *   filter    selects the frames for an AF_PACKET ring
- *   copies    selects the frames for an AF_PACKET ring beside AF_XDP sockets: those that the kernel receives too
+ * own search (flow_search.c) selects the queue pair and the tag. The programs, by their hook in the kernel:
+ *   xdp_redirect    redirects frames that rules take to an AF_XDP socket of the receive queue; calls xdp_classify
+ *   xdp_classify    selects the socket of the receive queue: the main one, the one for SYNs, or none
+ *   tc_redirect     at ingress, redirects frames that rules take to a TAP interface, on which xdp_classify runs
+ *   tc_drop         at ingress, drops frames that rules take, after an AF_PACKET ring has copied them
+ *   socket_matches  selects the frames for an AF_PACKET ring: those that match a rule
+ *   socket_copies   the same for an AF_PACKET ring beside AF_XDP sockets: those that the kernel receives too
  *
  * bpf/build.py compiles this file into softverbs/bpf_programs.h.
  */
@@ -325,7 +325,7 @@ INLINE int find_skb_verdict(struct __sk_buff *skb)
 
 /*
  * Returns true for a UDP frame of several datagrams from a sender on this host. XDP does not see their lengths, and the
- * kernel does. Such a frame has a segment size, which XDP does not see either, or a length beyond the MTU.
+ * kernel does. Such a frame has a segment size, which XDP does not see either, or a length beyond the MTU. Counts it.
  */
 INLINE int is_udp_gso_frame(const struct frame *frame, u32 segment_bytes, struct sv_bpf_traffic *traffic)
 {
@@ -416,7 +416,7 @@ SECTION("tc_drop") int tc_drop(struct __sk_buff *skb)
     return find_skb_verdict(skb) == REDIRECT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
-/* AF_PACKET alone: selects frames that rules take, and copies. */
+/* AF_PACKET alone: selects frames that rules take or copy. */
 SECTION("socket_matches") int socket_matches(struct __sk_buff *skb)
 {
     return find_skb_verdict(skb) != PASS ? WHOLE_FRAME : 0;

@@ -4,7 +4,7 @@
 
 /*
  * eBPF: maps, the programs of bpf/programs.bpf.c, the programs on an interface, and the reasons for which the kernel
- * refuses them.
+ * refuses them. bpf_layout.h has the layout of the maps.
  */
 
 #include "bpf_layout.h"
@@ -42,7 +42,10 @@ void *sv_map_mmap(int map_fd, size_t bytes);
 
 /* Loads a program of bpf/programs.bpf.c with its maps. Returns a descriptor or a negative errno. */
 int sv_program_load(enum sv_program which, const int map_fds[SV_MAP_COUNT], uint32_t flags);
-/* Loads the classifier, which SV_PROGRAM_XDP_REDIRECT calls, for this mode. Returns 0 or a negative errno. */
+/*
+ * Loads SV_PROGRAM_XDP_CLASSIFY for this mode and stores it where SV_PROGRAM_XDP_REDIRECT calls it. Returns 0 or a
+ * negative errno.
+ */
 int sv_program_load_classifier(const int map_fds[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
 /* Loads SV_PROGRAM_XDP_REDIRECT or _CLASSIFY, to be attached in this mode. Returns as sv_program_load(). */
 int sv_program_load_xdp(enum sv_program which, const int map_fds[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);

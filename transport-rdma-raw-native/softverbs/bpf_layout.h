@@ -31,10 +31,11 @@ enum {
 };
 
 /*
- * The SYNs of the last minutes. Each is stored at an index derived from its hash, as a mark (the hash's upper bits) and
- * its time. A genuine client that receives no answer repeats its SYN after a second, then later still. A flood of
- * changing SYNs does not, and a flood of repeated SYNs repeats them sooner. Newer entries replace older ones: after
- * half a million SYNs within a second, three of five are still stored.
+ * The segments seen in the last minutes: SYNs and, while unsolicited segments are limited, also other segments that
+ * belong to no connection. Each is stored at an index derived from its hash, as a mark (the hash's upper bits) and its
+ * time. A genuine client that receives no answer repeats its SYN after a second, then later still. A flood of changing
+ * SYNs does not, and a flood of repeated SYNs repeats them sooner. Newer entries replace older ones: after half a
+ * million segments within a second, three of five are still stored.
  */
 enum {
     SV_BPF_SEEN_ENTRIES = 1 << 20,
@@ -43,12 +44,12 @@ enum {
     SV_BPF_SEEN_MIN_AGE = 6,        /* in these units, like the next */
     SV_BPF_SEEN_MAX_AGE = 64,
     SV_BPF_WINDOW_SHIFT = 20,       /* shift of nanoseconds to windows of a millisecond */
-    SV_BPF_UNKNOWN_PER_WINDOW = 8,  /* limit per core of retransmissions and, while SYNs are limited, of other SYNs */
+    SV_BPF_UNKNOWN_PER_WINDOW = 8,  /* limit per core of retransmissions and, while SYNs are limited, of first SYNs */
 };
 
 /*
- * Marks of connections (kernel_steering.h): a hash's upper bits and the second of the last write. A bucket is a cache line of
- * marks. A new mark replaces the oldest one of its bucket.
+ * Marks of connections (kernel_steering.h): a hash's upper bits and the second of the last write. A bucket is a cache
+ * line of marks. A new mark replaces the oldest one of its bucket.
  */
 enum {
     SV_BPF_MARKS_PER_BUCKET = 16,
@@ -82,8 +83,8 @@ struct sv_bpf_half {
     unsigned int flags;
     unsigned char mac[8];           /* the interface's own */
     unsigned long long key_mask[SV_BPF_PLAIN_WORDS];    /* bits of a plain key on which the verdict depends */
-    unsigned long long frame_mask[SV_BPF_FRAME_WORDS];      /* the same bits in an ordinary frame, see below */
-    struct sv_bpf_subtable subtable[SV_BPF_MAX_SUBTABLES];      /* lowest priority number first */
+    unsigned long long frame_mask[SV_BPF_FRAME_WORDS];  /* the same bits in an ordinary frame, see below */
+    struct sv_bpf_subtable subtable[SV_BPF_MAX_SUBTABLES];  /* lowest priority number first */
 };
 
 struct sv_bpf_directory {
@@ -109,8 +110,8 @@ struct sv_bpf_traffic {
     unsigned int max_syn_bytes;                     /* longer SYNs are dropped */
     unsigned long long long_syns_dropped;
     unsigned long long unserved_passed;             /* frames of receive queues without sockets, left to the kernel */
-    unsigned long long udp_gso_frames_passed;       /* UDP frames with several datagrams, left to the kernel */
-    unsigned int max_udp_frame_bytes;               /* longer frames are GSO frames (gso_frame.h) */
+    unsigned long long udp_gso_frames_passed;       /* each holds several datagrams; left to the kernel */
+    unsigned int max_udp_frame_bytes;               /* with all headers; a longer UDP frame is a GSO frame */
     unsigned int reserved;
 };
 
@@ -159,8 +160,8 @@ struct sv_bpf_scratch {
     unsigned int frame_index;
     unsigned int is_ordinary;
     unsigned int is_tunnel;         /* the verdict depends on headers behind UDP, so it is not cached */
-    unsigned int window;
-    unsigned int repeated;          /* in that window, like the next three */
+    unsigned int window;            /* the current window; the counts below are those of it */
+    unsigned int repeated;
     unsigned int first_syns;
     unsigned int opening;
     unsigned int unsolicited;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the maps that the programs read, sets limits, and reads counters. See kernel_steering.h and programs.bpf.c. */
+/* Creates the maps that the programs read, sets limits, and reads counters. See kernel_steering.h and bpf/. */
 #include "kernel_steering_state.h"
 
 #include "bpf.h"

@@ -8,32 +8,36 @@
 #include <stdbool.h>
 
 /*
- * The kernel's half of flow steering: eBPF programs that know the device's rules. They pass the frames that rules match
- * to the library and all others to the kernel. Only one thread at a time changes rules or the MAC address: in the
+ * Creates, loads and feeds the kernel's half of flow steering: eBPF programs that know the device's rules. They pass
+ * the frames that rules match to the library and all others to the kernel. The library's own search of its rules, which
+ * selects the queue pair, is in flow_search.c. Only one thread at a time changes rules or the MAC address: in the
  * library the device's rules_mutex ensures this. The programs run concurrently.
  *
- * Descriptors hold all kernel objects. When the process ends, even by a signal, the kernel closes them and thereby
- * detaches the programs.
+ * Maps, programs and links are owned by descriptors. They end with the processes that have these descriptors, even if
+ * a signal kills them: this process, and with a broker also the broker, see below.
  */
 struct sv_kernel_steering;
 struct sv_connections;
 
-/* Native mode with fragments is for drivers that deliver a frame in several pages. Generic mode does not need it. */
+/*
+ * With SV_XDP_ATTACH_NATIVE_FRAGS the program accepts frames in several pages, as drivers deliver jumbo frames. In
+ * generic mode every program does.
+ */
 enum sv_xdp_attach_mode { SV_XDP_ATTACH_GENERIC, SV_XDP_ATTACH_NATIVE, SV_XDP_ATTACH_NATIVE_FRAGS };
 
-/* The programs of bpf/programs.bpf.c. */
+/* The programs of bpf/programs.bpf.c: the hook at which each runs, and its purpose. */
 enum sv_program {
-    SV_PROGRAM_XDP_REDIRECT,
-    SV_PROGRAM_XDP_CLASSIFY,
-    SV_PROGRAM_TC_REDIRECT,
-    SV_PROGRAM_TC_DROP,
-    SV_PROGRAM_SOCKET_MATCHES,
-    SV_PROGRAM_SOCKET_COPIES,
+    SV_PROGRAM_XDP_REDIRECT,    /* redirects frames that rules take to an AF_XDP socket, through XDP_CLASSIFY */
+    SV_PROGRAM_XDP_CLASSIFY,    /* selects the socket: the main one, the one for SYNs, or none */
+    SV_PROGRAM_TC_REDIRECT,     /* redirects frames that rules take to a TAP interface, on which XDP_CLASSIFY runs */
+    SV_PROGRAM_TC_DROP,         /* drops frames that rules take, after an AF_PACKET ring has copied them */
+    SV_PROGRAM_SOCKET_MATCHES,  /* socket filter of an AF_PACKET ring: frames that match a rule */
+    SV_PROGRAM_SOCKET_COPIES,   /* the same beside AF_XDP sockets: only frames that the kernel receives too */
 };
 
 /*
- * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, also creates the maps that
- * SV_PROGRAM_XDP_CLASSIFY needs, which are most of the memory: about 10 MiB.
+ * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, as for AF_XDP, also creates the
+ * maps that SV_PROGRAM_XDP_CLASSIFY needs: 10 of about 13 MiB.
  */
 int sv_kernel_steering_open(struct sv_kernel_steering **steering, const uint8_t mac[6], bool classifies);
 /* Sets the MAC address of the interface. */
@@ -43,18 +47,19 @@ void sv_kernel_steering_close(struct sv_kernel_steering *steering);
 /* Loads a program. Returns its descriptor or a negative errno. */
 int sv_kernel_steering_load(struct sv_kernel_steering *steering, enum sv_program program);
 /*
- * Runs SV_PROGRAM_XDP_REDIRECT or _CLASSIFY on an interface until the returned descriptor is closed. Returns a negative errno on
- * failure. For tc programs see sv_netdev_port_attach_tc().
+ * Loads SV_PROGRAM_XDP_REDIRECT or _CLASSIFY and attaches it to an interface, until the returned descriptor is closed.
+ * Returns a negative errno on failure. For tc programs see sv_netdev_port_attach_tc().
  */
 int sv_kernel_steering_attach(struct sv_kernel_steering *steering, enum sv_program program, int ifindex,
                               enum sv_xdp_attach_mode mode);
-/* Sets the interface to which SV_PROGRAM_TC_REDIRECT redirects. Called before the program is attached. */
+/* Sets the interface to which SV_PROGRAM_TC_REDIRECT redirects. Call it before the program is attached. */
 void sv_kernel_steering_set_redirect_ifindex(struct sv_kernel_steering *steering, int ifindex);
 /* Sets the AF_XDP sockets of a receive queue, the main one and the one for SYNs. Returns 0 or an errno. */
-int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t queue, int main_socket, int syn_socket);
-/* Sets the number of queues with sockets. Frames of queues from this number on go to the kernel. */
+int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t queue, int main_socket,
+                                   int syn_socket);
+/* Sets the number of queues with sockets. Frames of queues with this number or a higher one go to the kernel. */
 void sv_kernel_steering_set_queues(struct sv_kernel_steering *steering, uint32_t queues);
-/* Sets the length above which SYNs are dropped. Called before sv_kernel_steering_set_queues(). */
+/* Sets the length above which SYNs are dropped. Call it before sv_kernel_steering_set_queues(). */
 void sv_kernel_steering_set_max_syn_bytes(struct sv_kernel_steering *steering, uint32_t bytes);
 
 /*
@@ -66,58 +71,67 @@ void sv_kernel_steering_limit_syns(struct sv_kernel_steering *steering);
  * thread may call it.
  */
 void sv_kernel_steering_limit_unsolicited(struct sv_kernel_steering *steering);
-/* Return the numbers of SYNs and of unsolicited segments dropped beyond the limits, and of SYNs dropped as too long. */
+/* Returns the number of SYNs dropped while SYNs were limited. */
 uint64_t sv_kernel_steering_syns_dropped(const struct sv_kernel_steering *steering);
+/* Returns the number of segments dropped while unsolicited segments were limited. */
 uint64_t sv_kernel_steering_unsolicited_dropped(const struct sv_kernel_steering *steering);
+/* Returns the number of SYNs dropped because of their length. */
 uint64_t sv_kernel_steering_long_syns_dropped(const struct sv_kernel_steering *steering);
 /*
  * Returns the number of frames that matched a rule but went to the kernel, because their receive queue has no socket.
  */
 uint64_t sv_kernel_steering_unserved_passed(const struct sv_kernel_steering *steering);
 /*
- * Leaves UDP frames beyond this length to the kernel. Such a frame holds several datagrams of a sender on this host.
- * Only the kernel knows the lengths of the datagrams. Initially there is no limit.
+ * Sets the length, with all headers, above which UDP frames go to the kernel. Such a frame is a GSO frame: it holds
+ * several datagrams of a sender on this host. Only the kernel knows where they end. Initially there is no limit.
  */
 void sv_kernel_steering_set_max_udp_frame_bytes(struct sv_kernel_steering *steering, uint32_t bytes);
+/* Returns the number of UDP GSO frames that went to the kernel. */
 uint64_t sv_kernel_steering_udp_gso_frames_passed(const struct sv_kernel_steering *steering);
 /* Returns the tables of connections: sv_connections_track() writes them, sv_connections_is_unsolicited() reads them. */
 const struct sv_connections *sv_kernel_steering_connections(const struct sv_kernel_steering *steering);
 
 /*
  * Rules with the same priority and mask (the header bits that they compare) are in the same subtable. Returns true if
- * the programs know the subtable of this rule; adding the rule is then fast. A subtable may outlive its rules.
+ * the programs know the subtable of this rule. Otherwise sv_kernel_steering_add() rewrites the directory, which waits
+ * for a grace period. A few subtables without rules are kept.
  */
 bool sv_kernel_steering_has_subtable(const struct sv_kernel_steering *steering, const struct sv_rule_spec *spec);
-/* Returns the number of subtables that have rules. */
+/* Returns the number of subtables that have rules, without those that are merely kept. */
 uint32_t sv_kernel_steering_live_subtable_count(const struct sv_kernel_steering *steering);
 /* Adds a rule. Returns 0 or an errno: ENOMEM if there are too many subtables or rules. */
 int sv_kernel_steering_add(struct sv_kernel_steering *steering, const struct sv_rule_spec *spec);
-/* Removes a rule. Returns false if the rule is of type IBV_FLOW_ATTR_NORMAL and was not found, else true. */
+/*
+ * Removes a rule. Returns false if there is no such rule. Default rules and sniffers are only counted, so removing one
+ * returns true in any case.
+ */
 bool sv_kernel_steering_remove(struct sv_kernel_steering *steering, const struct sv_rule_spec *spec);
 
 /*
- * Steering shared by a broker, which has the rules, and the process that it serves, which has the traffic (broker.h).
- * The process receives descriptors of SV_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it
- * cannot change rules. The broker keeps its descriptors and mappings of all maps, so a later device can reuse them.
- * It must not map such a map again: mmap() waits for a mutex that every process with a descriptor can hold. While the
- * device is open, the broker may only change rules and the MAC address.
+ * Steering shared by a broker, which owns the maps of the rules, and its client, which receives the frames (broker.h).
+ * The client receives descriptors of SV_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it cannot
+ * change rules. The broker keeps its descriptors and mappings of all maps, so a later device can reuse them. It must
+ * not call mmap() again for a map that a client has a descriptor of: mmap() waits for a mutex that every process with a
+ * descriptor can hold. While the device is open, the broker changes rules and the MAC address, and does not write the
+ * shared maps.
  */
 enum { SV_CLIENT_MAP_COUNT = 4 };
 
 /* For the broker: stores the descriptors of the maps to hand over. They still belong to `steering`. */
 void sv_kernel_steering_get_client_maps(const struct sv_kernel_steering *steering, int map_fds[SV_CLIENT_MAP_COUNT]);
 /*
- * For the broker, after attaching: prevents any process from replacing SV_PROGRAM_XDP_CLASSIFY. Returns 0 or an errno.
+ * For the broker, after attaching: freezes the map of programs, so that no process can replace SV_PROGRAM_XDP_CLASSIFY.
+ * Returns 0 or an errno.
  */
 int sv_kernel_steering_seal(const struct sv_kernel_steering *steering);
 /*
- * For the broker: loads SV_PROGRAM_XDP_CLASSIFY, which SV_PROGRAM_XDP_REDIRECT calls. Returns 0 or a negative errno. The kernel's
- * verifier needs milliseconds for each of the two programs.
+ * For the broker: loads SV_PROGRAM_XDP_CLASSIFY, which SV_PROGRAM_XDP_REDIRECT calls. Returns 0 or a negative errno.
+ * The kernel's verifier needs milliseconds for each of the two programs, so the broker serves other clients in between.
  */
 int sv_kernel_steering_load_classifier(struct sv_kernel_steering *steering, enum sv_xdp_attach_mode mode);
 /*
- * For the broker, after sv_kernel_steering_load_classifier(): loads SV_PROGRAM_XDP_REDIRECT. Returns its descriptor or a negative
- * errno.
+ * For the broker, after sv_kernel_steering_load_classifier(): loads SV_PROGRAM_XDP_REDIRECT. Returns its descriptor or
+ * a negative errno.
  */
 int sv_kernel_steering_load_xdp(struct sv_kernel_steering *steering, enum sv_xdp_attach_mode mode);
 /*
@@ -134,11 +148,11 @@ int sv_kernel_steering_adopt(struct sv_kernel_steering **steering, const int map
 /* ---- connections.c ---- */
 
 /*
- * Tracks connections, so that the XDP program xdp_classify can separate their segments from unsolicited ones under
- * overload. Only sent segments add entries, as in a stateful firewall; received segments never do. A sent segment with
- * ACK, without SYN and RST, marks its connection as known. A sent RST removes that mark. A sent SYN or SYN-ACK marks
- * the connection as opening. A received segment that acknowledges the sent SYN is admitted like one of a known
- * connection, because only a peer that received the SYN knows its sequence number.
+ * Tracks connections, so that SV_PROGRAM_XDP_CLASSIFY can separate their segments from unsolicited ones under overload.
+ * Only sent segments add entries, as in a stateful firewall; received segments never do. A sent segment with ACK,
+ * without SYN and RST, marks its connection as known. A sent RST removes that mark. A sent SYN or SYN-ACK marks the
+ * connection as opening. A received segment that acknowledges this SYN is admitted like one of a known connection,
+ * because only a peer that received the SYN knows its sequence number.
  *
  * The marks are in tables that the program reads; see struct sv_bpf_marks. Sending threads write them concurrently
  * without a lock. At worst a mark is lost, and the next segment writes it again.
@@ -157,8 +171,8 @@ struct sv_connections {
 void sv_connections_track(const struct sv_connections *connections, const struct sv_frame *frames, unsigned count);
 
 /*
- * Returns true for a received TCP segment that belongs to no tracked connection. Two kinds of segments are excepted: a
- * SYN without ACK, and a segment to a local address and port that never had a tracked connection.
+ * Returns true for a received TCP segment that belongs to no tracked connection. Returns false also for a SYN without
+ * ACK and RST, and for a segment to a local address and port from which nothing but RSTs has been sent.
  */
 bool sv_connections_is_unsolicited(const struct sv_connections *connections, const struct sv_frame *frame);
 

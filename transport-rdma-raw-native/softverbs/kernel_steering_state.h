@@ -2,7 +2,7 @@
 #ifndef SV_KERNEL_STEERING_STATE_H
 #define SV_KERNEL_STEERING_STATE_H
 
-/* The state of steering, shared by kernel_steering.c (maps and limits) and kernel_steering_rules.c. */
+/* The state shared by kernel_steering.c (maps and limits) and kernel_steering_rules.c. */
 
 #include "bpf_layout.h"
 #include "kernel_steering.h"
@@ -20,15 +20,16 @@ struct subtable {
 
 struct sv_kernel_steering {
     int map_fds[SV_MAP_COUNT];
-    struct sv_bpf_directory *directory;     /* NULL in a process with a broker: the broker has the map */
-    struct sv_bpf_traffic *traffic;         /* NULL in the broker, after handing the map to the process */
+    struct sv_bpf_directory *directory; /* NULL in a process with a broker: the broker has the map */
+    /* The broker keeps its mapping, but writes only in sv_kernel_steering_open() and sv_kernel_steering_reuse(). */
+    struct sv_bpf_traffic *traffic;
     struct sv_connections connections;
     uint8_t mac[6];
     uint32_t default_rules[4];      /* number of rules of each type except IBV_FLOW_ATTR_NORMAL */
     uint32_t subtable_count;        /* number of entries in `subtable` */
     time_t published_seconds;       /* time of the last publish_rules(), on the monotonic clock */
-    uint64_t last_subtable_id;      /* id of the last new subtable */
-    struct subtable subtable[SV_BPF_MAX_SUBTABLES];      /* lowest priority number first */
+    uint64_t last_subtable_id;
+    struct subtable subtable[SV_BPF_MAX_SUBTABLES]; /* lowest priority number first */
 };
 
 /* ---- kernel_steering_rules.c ---- */
