@@ -29,7 +29,7 @@ enum { SV_TSO_MIN_SEGMENTS = 4 };
  * The other functions may be NULL.
  *   transmit_tso: sends the payload of a TSO request, or returns false. Then the caller segments it and transmits the
  *     segments.
- *   progress: moves received frames into receive queues and returns their number. poll_cq calls it without a lock.
+ *   progress: moves received frames into receive queues. Returns 0 if there were none. poll_cq calls it without a lock.
  *   arm: ensures that frames arriving from now on raise completion events.
  *   poll_channel: if frames make the descriptor of this channel readable, moves them and returns true.
  *   return_sockets: stops frames from making the descriptor of this channel readable. A port has both poll_channel and
@@ -37,7 +37,7 @@ enum { SV_TSO_MIN_SEGMENTS = 4 };
  *   on_rule_added, on_rule_removed: update the port's own steering, and may wait. The caller holds the device's
  *     rules_mutex. on_rule_added may fail with an errno.
  *   quiesce: part of a grace period, for threads that deliver without an sq.lock.
- *   add_counters: adds the drops of frames that belong to no queue.
+ *   add_counters: adds the counters of the port itself, such as drops of frames that belong to no queue.
  */
 struct sv_port_ops {
     int (*open)(struct sv_device *device);
@@ -74,7 +74,7 @@ enum { SV_MODE_TEXT_BYTES = 384 };
 struct sv_device {
     struct ibv_device ibv;
     const struct sv_port_ops *ops;
-    void *port;                 /* the port's own state: begins with struct sv_netdev_port; NULL for the loop device */
+    void *port;                 /* an open port on an interface: begins with struct sv_netdev_port; else NULL */
     char open_error[SV_EXPLANATION_BYTES];
     char mode_text[SV_MODE_TEXT_BYTES]; /* how it runs and why, set when it is opened */
     unsigned index;             /* never used twice */
@@ -137,7 +137,7 @@ void sv_device_remove_wq(struct sv_device *device, struct sv_wq *wq);
 
 /* fault.c: returns the errno with which this call has to fail, or 0 */
 int sv_consume_injected_error(struct sv_device *device, enum softverbs_call call);
-/* Take a port or a device down. The caller holds the device's mutex. */
+/* Take the port up or down, and fail the device. The caller holds the device's mutex. */
 void sv_device_set_port_up(struct sv_device *device, bool up);
 void sv_device_fail(struct sv_device *device);
 

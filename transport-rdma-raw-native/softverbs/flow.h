@@ -7,7 +7,7 @@
  * table (tuple space search). A frame is parsed once into a key, which probes each subtable, lowest priority number
  * first.
  *
- * Readers are senders, each under its sq.lock. They see
+ * Readers are senders, each under its sq.lock, and threads that drain a receiver, each under receiver.lock. They see
  *   - the directory (the list of subtables): immutable, replaced as a whole;
  *   - the slots of a subtable: written in place, one atomic pointer each;
  *   - the generation, which grows with each change and so invalidates cached verdicts.
@@ -123,7 +123,8 @@ enum sv_drop_reason { SV_DROP_NONE, SV_DROP_NO_MATCH, SV_DROP_RULE, SV_DROP_BLOC
 struct sv_verdict {
     uint32_t target_count;
     uint32_t copies_lost;       /* copies beyond SV_MAX_TARGETS */
-    enum sv_drop_reason drop_reason; /* the reason if target_count is 0 */
+    /* The reason if target_count is 0. SV_DROP_RULE also beside targets, if a DROP rule matches too. */
+    enum sv_drop_reason drop_reason;
     struct sv_counters *drop_counters;
     struct sv_layout layout;
     struct sv_target target[SV_MAX_TARGETS];
@@ -131,7 +132,7 @@ struct sv_verdict {
 
 enum { SV_WINDOW_BYTES = 64 };
 
-/* A sender's cached verdict. It applies to frames that equal the cached one in the masked bytes. */
+/* The cached verdict of a sender or receiver. It applies to frames that equal the cached one in the masked bytes. */
 struct sv_cached_verdict {
     uint64_t generation;        /* 0: empty */
     uint32_t word_count;        /* number of 8-byte words to compare */
@@ -157,7 +158,7 @@ int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const s
 void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow);
 uint32_t sv_subtable_hash(const struct sv_subtable *subtable, const union sv_key *key);
 
-/* flow_search.c */
+/* flow_search.c: searches the rules for a frame and stores the verdict in `cache` */
 void sv_flow_search(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,
                     struct sv_cached_verdict *cache, uint64_t generation);
 

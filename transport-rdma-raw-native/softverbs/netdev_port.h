@@ -43,7 +43,10 @@ struct sv_netdev_port_kind {
     /* Stops steering frames away from the kernel. The rings stay open, because their counters are still read. */
     void (*detach)(struct sv_netdev_port *port);
     void (*close)(struct sv_netdev_port *port);
-    /* Moves received frames and returns their number. Any thread may call this. */
+    /*
+     * Moves received frames. Returns 0 if there were none, else a measure of the work: at least 1 per frame. Any thread
+     * may call this.
+     */
     unsigned (*drain)(struct sv_netdev_port *port);
     /*
      * Returns how many frames the interface accepted; *error is why it accepted no more. The caller holds the sender's
@@ -64,7 +67,7 @@ struct sv_netdev_port {
     struct sv_kernel_steering *steering; /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
-    bool receives_gso;              /* the port also receives GSO frames, from senders on this host */
+    bool receives_gso;              /* AF_XDP: GSO frames arrive, from senders on this host or merged by GRO */
     bool delivers_gso;              /* the port can deliver GSO frames unsegmented */
 
     int guard_fd;                   /* abstract socket that reserves the interface or marks the tc program, or -1 */
@@ -88,7 +91,7 @@ struct sv_netdev_port {
     pthread_mutex_t event_mutex;
     _Atomic unsigned single_armings;
     _Atomic unsigned unarmed_frames;
-    _Atomic uint64_t polled_work;   /* frames moved by pollers; if it grows, a thread polls */
+    _Atomic uint64_t polled_work;   /* work of pollers, as drain() returns it; if it grows, a thread polls */
     _Atomic uint64_t own_mac;       /* the interface's MAC address, as in `local_macs` */
     /* MAC addresses in rules, to which the port delivers frames itself, with the number of rules of each. */
     uint32_t local_mac_refs[SV_NETDEV_PORT_MAX_LOCAL_MACS];
@@ -181,7 +184,7 @@ void sv_netdev_port_check_receivers(struct sv_netdev_port *port);
 enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 
 int sv_event_source_add(int epoll_fd, int fd, enum sv_event_source source);
-/* A poller has moved frames while the sockets are in an epoll instance. */
+/* A poller has moved frames while the sockets are in an epoll instance. `moved` is the result of drain(). */
 void sv_event_source_on_frames_polled(struct sv_netdev_port *port, unsigned moved);
 /* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */
 void sv_event_source_pause(struct sv_netdev_port *port);

@@ -23,8 +23,8 @@
  * On a network interface, receiver.lock (held while a thread moves received frames) comes before rq.deliver_lock.
  * event_mutex (the epoll instance of the sockets) is acquired with no other lock held, and none is acquired under it.
  *
- * A grace period acquires and releases every sq.lock and every deliver_lock. A reader of the old state holds one of
- * them.
+ * A grace period acquires and releases every sq.lock, every deliver_lock and, on a network interface, every
+ * receiver.lock. A reader of the old state holds one of them.
  */
 
 #include <infiniband/verbs.h>

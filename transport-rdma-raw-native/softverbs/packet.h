@@ -18,7 +18,7 @@
 /* Bytes before the frame in a slot, for the VLAN tag that the kernel has removed. */
 enum { SV_PACKET_RESERVE_BYTES = 64 };
 
-/* A packet larger than a slot, and its segments. */
+/* A GSO frame and its segments. A packet larger than a slot is in packet_buffer. */
 struct sv_packet_segmenter {
     struct sv_gso_segmenter gso;
     struct sv_gso_slot slots[SV_BURST];
@@ -57,7 +57,7 @@ static inline uint32_t sv_packet_slot_status(const struct sv_packet_ring *ring, 
 
 /* ---- receive_drain_packet.c ---- */
 
-/* Delivers the frames in the ring, up to a limit. Returns their number. */
+/* Delivers the frames in the ring, up to a limit. Returns 0 if there were none, else the work done. */
 unsigned sv_packet_ring_drain(struct sv_packet_ring *ring, struct sv_device *device);
 
 /* ---- packet_offload.c ---- */

@@ -174,8 +174,8 @@ static void record_failure(struct failure *failure, enum sv_xdp_mode mode, int e
 }
 
 /*
- * Opens a mode or its fallback. Returns 0 with the mode in force in *mode. If it differs from the chosen mode, *refused
- * contains the reason.
+ * Opens a mode or its fallback. Returns 0 with the mode in force in *mode. If it differs from the chosen mode, *failure
+ * contains the last mode that could not be opened, and the reason.
  *
  * If a driver mode fails (because of its MTU, its memory, a broker's policy), the next mode is tried. If a process has
  * the interface (EBUSY), all of them fail. Mode tap works beside an XDP program of other software.

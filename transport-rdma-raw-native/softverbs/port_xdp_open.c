@@ -394,7 +394,8 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
     if (error == 0)
         error = sv_xdp_detect_partial_checksums(base, hook_of(port), &port->expects_partial_checksums);
     /*
-     * A driver with its own XDP segments in software. A tc program also sees frames that the kernel has merged (GRO).
+     * While a driver runs XDP itself, the kernel segments GSO frames before they reach it. A tc program also sees
+     * frames that the kernel has merged (GRO).
      */
     base->receives_gso = !port->native && (port->expects_partial_checksums || uses_tap);
     /* After the interface is reserved: before, the program of the previous user may still be attached. */

@@ -10,7 +10,8 @@
  *   2. drain     receive_drain_xdp.c, receive_drain_packet.c
  *                                    take a burst of frames from a ring, fill in omitted checksums, restore VLAN tags,
  *                                    and segment GSO frames or deliver them unsegmented (receive_gso.c).
- *   3. dispatch  receive_dispatch.c  finds the rules of each frame (flow_search.c) and groups the burst by receive queue.
+ *   3. dispatch  receive_dispatch.c  finds the rules of each frame (flow_search.c), and groups the burst by receive
+ *                                    queue.
  *   4. deliver   receive_deliver.c   copies the frames of one queue into its posted receives and adds the completions.
  *
  * receive_post.c posts the receives. Frames between queue pairs of one device begin with step 3, on the sender's
@@ -79,11 +80,11 @@ enum sv_gso_delivery sv_rq_deliver_gso(struct sv_rq *rq, const struct sv_gso_fra
 /* ---- receive_gso.c ---- */
 
 /*
- * Delivers a GSO frame of TCP unsegmented if the program has asked for it (softverbs.h). Refuses it if several rules
- * match, if the rule does not permit it, if no receive is posted, or if the frame fills less than half of the receive.
- * If the receive itself is faulty, it completes with an error, and the frame is refused. The caller holds the
- * receiver's lock. Such a frame counts as SV_GSO_COST_FRAMES frames of a burst, so that the receives posted for GSO
- * frames last for one poll.
+ * Delivers a GSO frame of TCP unsegmented if the program has requested it (softverbs.h). Refuses it if several rules
+ * match, if the rule does not permit it, if no receive is posted, or if the frame exceeds the receive or fills less
+ * than half of it. If the receive itself is faulty, it completes with an error, and the frame is refused. The caller
+ * holds the receiver's lock. Such a frame counts as SV_GSO_COST_FRAMES frames of a burst, so that the receives posted
+ * for GSO frames last for one poll.
  */
 enum sv_gso_delivery sv_receiver_deliver_gso(struct sv_receiver *receiver, struct sv_device *device,
                                              const struct sv_gso_frame *gso_frame);

@@ -254,7 +254,8 @@ static bool deliver_gso_frame(struct sv_packet_ring *ring, struct sv_device *dev
 /* ---- other slots ---- */
 
 /*
- * Handles a slot with several frames, or with a packet that exceeds the slot. Returns the number of frames delivered.
+ * Handles a slot with several frames, or with a packet that exceeds the slot. Returns the work done: the number of
+ * frames delivered, or SV_GSO_COST_FRAMES for a GSO frame that was delivered unsegmented or lost.
  */
 static unsigned handle_other_slot(struct sv_packet_ring *ring, struct sv_device *device, struct tpacket2_hdr *header,
                                   uint32_t max_frame_bytes)
@@ -290,7 +291,8 @@ static void release_slots(const struct sv_packet_ring *ring, uint32_t from, uint
 }
 
 /*
- * Takes slots until there is a burst of frames, or a packet that fills a burst alone. Returns the amount of work done.
+ * Takes a burst of slots, or fewer if one of them is not ordinary: handle_other_slot() ends the burst. Returns the work
+ * done: at least 1 per slot.
  */
 static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *device)
 {

@@ -11,8 +11,8 @@
 
 /*
  * The scratch area of a send queue. Frames that cannot be sent from the program's memory are built here: those of
- * several elements, inline data, and frames to which a checksum is added. The area is free again when the burst has
- * been transmitted.
+ * several elements, those to which a checksum is added, and segments of TSO sends. The area is free again when the
+ * burst has been transmitted.
  */
 enum { SV_SCRATCH_BYTES = 192 * 1024, SV_MAX_FRAME_BYTES = 9000 + SV_MAX_OVERHEAD };
 

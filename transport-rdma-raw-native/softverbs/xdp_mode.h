@@ -42,11 +42,11 @@ bool sv_xdp_mode_is_forced(enum sv_xdp_mode mode);
  * unchanged.
  */
 
+enum { SV_XDP_DRIVER_BYTES = 32 };
 /*
  * Reads the name and the version of an interface's driver from ethtool; "" if there is none. The version is that of the
  * kernel if the driver came with it, except for a few drivers. Needs no open port.
  */
-enum { SV_XDP_DRIVER_BYTES = 32 };
 void sv_xdp_read_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES]);
 /* Finds the number of receive queues. Returns 0, or EOPNOTSUPP if the driver does not report it. */
 int sv_xdp_get_receive_queues(const struct sv_netdev_port *port, uint32_t *queues);
@@ -63,9 +63,10 @@ bool sv_xdp_hides_vlan_tags(const struct sv_netdev_port *port);
 enum sv_xdp_hook { SV_XDP_HOOK_DRIVER, SV_XDP_HOOK_GENERIC, SV_XDP_HOOK_TC };
 
 /*
- * Finds whether frames may arrive with the checksums and lengths of frames that hardware would complete: from a sender
- * on this host at the other end, or merged by the kernel. SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides it:
- * "on" or "off". Returns 0 or an errno with an explanation.
+ * Finds whether frames may arrive with an incomplete checksum or longer than the MTU, as senders leave them to
+ * hardware. Such frames come from senders on this host, for example through a veth pair, or were merged by GRO.
+ * SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides the result: "on" or "off". Returns 0 or an errno with an
+ * explanation.
  */
 int sv_xdp_detect_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums);
 

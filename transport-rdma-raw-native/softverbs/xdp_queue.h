@@ -82,7 +82,7 @@ struct sv_xdp_queue {
     bool multi_buffer;              /* frames may consist of several chunks */
     bool jumbo;                     /* frames of the MTU consist of several chunks */
     bool expects_partial_checksums; /* checksums may be missing: from senders on this host, and after GRO */
-    bool receives_gso;              /* GSO frames may arrive and are segmented */
+    bool receives_gso;              /* GSO frames may arrive: they are segmented or delivered unsegmented */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
     bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;

@@ -92,14 +92,15 @@ int softverbs_query_programs(const char *netdev, struct softverbs_program *progr
 struct softverbs_queue_counters {
     uint64_t frames;
     uint64_t bytes;
-    uint64_t no_match;          /* sent: dropped because no rule matched */
-    uint64_t dropped_by_rule;   /* sent: dropped by a DROP rule */
+    uint64_t no_match;          /* sent: dropped because no rule matched; received: always 0 */
+    uint64_t dropped_by_rule;   /* dropped by a DROP rule: sent; from an interface: received (device) */
     uint64_t blocked_self;      /* sent: own multicast, not delivered to the sender (BLOCK_SELF_MCAST_LB) */
     uint64_t port_down;         /* sent: dropped because the port was down */
-    uint64_t too_many_copies;   /* sent: copies beyond the maximum per frame */
+    uint64_t too_many_copies;   /* copies beyond the maximum per frame: likewise */
     uint64_t no_receive;        /* received: dropped because no receive was posted (RNR) */
     uint64_t not_ready;         /* received: dropped because the queue could not receive, or was reset before a poll */
-    uint64_t length_errors;     /* sent: frame above the MTU; received: buffer too small */
+    /* Sent: frame above the MTU. Received: buffer too small; frame too short or too long (device). */
+    uint64_t length_errors;
     uint64_t protection_errors; /* a scatter or gather element lies outside its memory region */
     uint64_t flushed;           /* work requests completed with WR_FLUSH_ERR */
     uint64_t injected_errors;   /* completions failed by softverbs_fail_next_completion() and similar calls */
@@ -114,15 +115,16 @@ struct softverbs_queue_counters {
      */
     uint64_t unserved;
     /* Frames from senders on the same host, which expect hardware to complete them (device): */
-    uint64_t partial_checksums; /* checksums that the sender left out and the library computed */
+    /* Checksums that the sender left out. The library computes them, except those of unsegmented GSO frames. */
+    uint64_t partial_checksums;
     /* Received: GSO frames that were segmented; sent: TSO sends passed to the kernel as one packet. */
     uint64_t gso_frames;
-    uint64_t gso_segments;        /* received: segments of these GSO frames; sent: segments in these TSO sends */
-    uint64_t gso_flags;       /* dropped: GSO frames of TCP with SYN, RST or URG */
+    uint64_t gso_segments;      /* received: segments of these GSO frames; sent: segments in these TSO sends */
+    uint64_t gso_flags;         /* dropped: GSO frames of TCP with SYN, RST or URG */
     uint64_t gso_malformed;     /* dropped: malformed GSO frames, with contradictory lengths or a wrong checksum */
-    uint64_t gso_too_long;    /* dropped: GSO frames beyond 64 KB ("BIG TCP") */
-    uint64_t gso_datagrams;   /* GSO frames of UDP with an unknown datagram size: left to the kernel */
-    uint64_t gso_unsegmented;      /* GSO frames of TCP that were delivered unsegmented (softverbs_set_qp_gso_wq()) */
+    uint64_t gso_too_long;      /* dropped: GSO frames beyond 64 KB ("BIG TCP") */
+    uint64_t gso_datagrams;     /* GSO frames of UDP with an unknown datagram size: left to the kernel */
+    uint64_t gso_unsegmented;   /* GSO frames of TCP that were delivered unsegmented (softverbs_set_qp_gso_wq()) */
     /*
      * Received: frames that the interface dropped for lack of a buffer (rx_missed_errors, of all programs), plus the
      * times that its driver found no free chunk in zero copy (device).
@@ -145,7 +147,10 @@ int softverbs_query_qp_counters(struct ibv_qp *qp, struct softverbs_queue_counte
                                 struct softverbs_queue_counters *received);
 int softverbs_query_wq_counters(struct ibv_wq *wq, struct softverbs_queue_counters *received);
 
-/* Sets or returns the MTU, 68..9000, 1500 by default. A frame may be 14 bytes longer, or 18 with an 802.1Q tag. */
+/*
+ * Sets or stores the MTU: 68..9000, 1500 by default. A frame may be 14 bytes longer, or 18 with an 802.1Q tag. Setting
+ * returns EOPNOTSUPP for a device on an interface, which has the interface's MTU.
+ */
 int softverbs_set_mtu(struct ibv_context *context, uint32_t mtu);
 int softverbs_get_mtu(struct ibv_context *context, uint32_t *mtu);
 /* Returns the device's MAC address. */
@@ -206,10 +211,11 @@ int softverbs_set_port_up(struct ibv_context *context, int up);
 int softverbs_fail_device(struct ibv_context *context);
 int softverbs_repair_device(struct ibv_context *context);
 /*
- * Completes the queue pair's next send (receive != 0: next receive) with this status and moves the queue pair to ERR.
+ * Completes the queue pair's next send (receive != 0: next receive) with this status. A failed send moves the queue
+ * pair to ERR. A failed receive does so only with the status LOC_PROT_ERR, LOC_QP_OP_ERR or WR_FLUSH_ERR.
  */
 int softverbs_fail_next_completion(struct ibv_qp *qp, int receive, enum ibv_wc_status status);
-/* Does the same to the next GSO frame of each queue set by softverbs_set_qp_gso_wq(). */
+/* Does the same to the next receive of each queue set by softverbs_set_qp_gso_wq() or softverbs_set_wq_gso_wq(). */
 int softverbs_fail_next_gso_frame(const char *device_name, enum ibv_wc_status status);
 /*
  * Overruns the completion queue: raises IBV_EVENT_CQ_ERR, loses the next completion and moves its queue pair to ERR.
