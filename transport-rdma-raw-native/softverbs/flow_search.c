@@ -79,11 +79,11 @@ static void search_rules(struct sv_flow_table *table, const struct sv_directory 
     apply_chain(search, load_rule(&table->all_default));
 }
 
-/* Returns the number of bytes at the frame's `data`. */
+/* Returns the number of the frame's bytes at its `data`. The head of a short GSO frame may exceed the frame. */
 static uint32_t head_bytes(const struct sv_frame *frame)
 {
-    bool is_contiguous = frame->rest == NULL || frame->rest->head_bytes > frame->length;
-    return is_contiguous ? frame->length : frame->rest->head_bytes;
+    bool is_complete = frame->rest == NULL || frame->rest->head_bytes > frame->length;
+    return is_complete ? frame->length : frame->rest->head_bytes;
 }
 
 void sv_flow_search(struct sv_flow_table *table, const struct sv_qp *sender, const struct sv_frame *frame,

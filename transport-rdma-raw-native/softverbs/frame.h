@@ -17,10 +17,7 @@ struct sv_layout {
     uint8_t l4_offset;
 };
 
-/*
- * The part of a frame that is in several places. The checksums of such a frame are verified or computed before
- * delivery, or while it is copied, so delivery does not verify them.
- */
+/* The part of a frame that is in several places: a segment of a GSO frame (gso_frame.h). */
 struct sv_frame_rest {
     /* Number of bytes at the frame's `data`: at least its headers, including those of a tunnel. */
     uint32_t head_bytes;
@@ -38,7 +35,8 @@ struct sv_frame {
     const uint8_t *data;
     uint32_t length;
     struct sv_layout layout;
-    const struct sv_frame_rest *rest;   /* NULL: the frame is contiguous and its checksums are not verified */
+    const struct sv_frame_rest *rest;   /* NULL: the frame is contiguous */
+    bool checksums_done;        /* verified or computed before delivery, or computed by the copy: not verified again */
 };
 
 /* ---- length ---- */

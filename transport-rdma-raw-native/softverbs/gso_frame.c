@@ -287,7 +287,7 @@ bool sv_gso_next(struct sv_gso_segmenter *gso, struct sv_gso_slot *slot, struct 
     slot->rest = (struct sv_frame_rest){.head_bytes = gso->header_bytes + head_payload,
                                         .offset = gso->offset + head_payload, .pieces = rest, .headers_sum = sum};
     *frame = (struct sv_frame){.data = slot->header, .length = gso->header_bytes + part, .layout = gso->layout,
-                               .rest = &slot->rest};
+                               .rest = &slot->rest, .checksums_done = true};
     uint32_t checksum_offset = gso->layout.l4_offset + sv_checksum_offset(gso->layout);
     if (gso->layout.l4 == IPPROTO_TCP) {
         slot->rest.checksum_offset = checksum_offset;

@@ -137,8 +137,8 @@ static inline unsigned deliver_frames(struct sv_rq *rq, const struct sv_frame *f
         }
         *cqe = sv_cqe_make(&rq->wr_ring, delivered++, SV_CQE_RECV, status, frame->length, tags[i]);
         bytes += frame->length;
-        if (rq->reports_checksum && (SV_UNLIKELY(frame->rest != NULL) ? frame->layout.l3 == 4 && frame->layout.l4 != 0
-                                                                      : sv_checksum_verify(frame)))
+        if (rq->reports_checksum && (SV_UNLIKELY(frame->checksums_done) ? frame->layout.l3 == 4 && frame->layout.l4 != 0
+                                                                        : sv_checksum_verify(frame)))
             cqe->info |= SV_CQE_CHECKSUM_OK;
     }
     atomic_store_explicit(&rq->delivered, delivered, memory_order_relaxed);

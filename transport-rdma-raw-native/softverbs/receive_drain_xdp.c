@@ -94,21 +94,17 @@ static void drop_unsolicited(struct batch *batch)
 /*
  * Computes the checksums that senders on this host or GRO left incomplete, and writes them to the frames. The library
  * owns the chunks until return_chunks(), so it may write to them.
- *
- * Delivery does not verify the checksums of frames whose field `rest` is set (frame.h). So the function sets `rest` of
- * these frames, although they are contiguous and the field describes no pieces.
  */
 static void complete_checksums(struct batch *batch)
 {
-    static const struct sv_frame_rest checksum_done = {.head_bytes = UINT32_MAX};
     struct sv_headers unused;
     for (unsigned i = 0; i < batch->count; i++) {
         struct sv_frame *frame = &batch->frame[i];
         uint8_t *data = (uint8_t *)(uintptr_t)frame->data;
-        if (frame->rest != NULL ||
+        if (frame->checksums_done ||
             !sv_checksum_fill_partial(data, frame->length, sv_parse_headers(data, frame->length, &unused)))
             continue;
-        frame->rest = &checksum_done;
+        frame->checksums_done = true;
         batch->rx_socket->receiver.counters.partial_checksums++;
     }
 }

@@ -42,6 +42,7 @@ static inline void sv_burst_add_frame(struct sv_burst *burst, const uint8_t *dat
         sv_rq_prefetch_buffer(burst->likely_rq, burst->frame_count);
     burst->frame[burst->frame_count].data = data;
     burst->frame[burst->frame_count].rest = NULL;
+    burst->frame[burst->frame_count].checksums_done = false;
     burst->frame[burst->frame_count++].length = length;
 }
 
