@@ -14,14 +14,17 @@
 
 enum { DRAIN_BURSTS = 4, MAX_SYNS_UNDER_FLOOD = 8 };
 /*
- * Number of descriptors after which a burst ends, even if it has few frames. A frame may have several descriptors, and
- * a frame that is too short or malformed does not count as a frame of the burst.
+ * Number of descriptors after which a burst ends, even if it has few frames. Descriptors are counted separately from
+ * frames, because a frame may have several, and frames that are dropped here do not count as frames of the burst.
  */
 enum { MAX_DESCRIPTORS = 4 * SV_BURST };
 
 /* ---- receiving ---- */
 
-/* Returns the frame at a descriptor's address. With unaligned chunks the upper bits contain its offset in the chunk. */
+/*
+ * Returns the frame at a descriptor's address. With unaligned chunks the lower bits of the address are the chunk, and
+ * the upper ones the frame's offset in it.
+ */
 static inline const uint8_t *data_at(const struct sv_xdp_queue *queue, uint64_t address)
 {
     return queue->umem + (address & XSK_UNALIGNED_BUF_ADDR_MASK) + (address >> XSK_UNALIGNED_BUF_OFFSET_SHIFT);
@@ -39,8 +42,8 @@ static inline uint32_t rx_produced(const struct sv_xdp_ring *rx)
 
 /*
  * Wakes a zero-copy driver that found no free chunk and stopped. The driver does not notice new chunks by itself
- * (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may set the flag after the library has already returned all chunks, so each
- * poll checks the flag.
+ * (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may set the flag after the library has already returned all chunks. Nothing
+ * else would wake it then, so each poll checks the flag.
  */
 static inline void wake_driver(const struct sv_xdp_queue *queue)
 {
@@ -59,17 +62,14 @@ static void return_chunks(struct sv_xdp_queue *queue, struct sv_xdp_ring *rx, un
     __atomic_store_n(queue->fill.producer, queue->fill.position, __ATOMIC_RELEASE);
 }
 
-/*
- * A burst that is being taken out of the ring: the frames that are not dispatched yet, and the number of those that are
- * dispatched.
- */
+/* The state of drain_burst(): a batch of frames that are not dispatched yet, and the cost of the dispatched ones. */
 struct batch {
     struct sv_xdp_queue *queue;
     struct sv_xdp_receive_socket *rx_socket;
     struct sv_device *device;
     uint32_t max_frame_bytes;
-    bool drops_unsolicited;         /* drop unsolicited segments */
-    unsigned total;                 /* frames dispatched so far; one delivered unsegmented counts SV_GSO_COST_FRAMES */
+    bool drops_unsolicited;         /* the burst began before filtered_until_position */
+    unsigned cost;                  /* of the dispatched frames: 1 each, SV_GSO_COST_FRAMES if delivered unsegmented */
     unsigned count;                 /* frames in `frame` */
     struct sv_frame frame[SV_BURST];
 };
@@ -109,14 +109,17 @@ static void complete_checksums(struct batch *batch)
     }
 }
 
-/* Filters the frames of the batch, dispatches them and empties it. May be called several times in a burst. */
+/*
+ * Drops unsolicited segments if the burst does, completes checksums, dispatches the frames and empties the batch. May
+ * be called several times in a burst.
+ */
 static void dispatch_batch(struct batch *batch)
 {
     if (SV_UNLIKELY(batch->drops_unsolicited))
         drop_unsolicited(batch);
     if (batch->queue->expects_partial_checksums)
         complete_checksums(batch);
-    batch->total += batch->count;
+    batch->cost += batch->count;
     if (batch->count > 0)
         sv_receiver_dispatch(&batch->rx_socket->receiver, batch->device, batch->frame, batch->count);
     batch->count = 0;
@@ -138,7 +141,7 @@ static uint64_t *refusal_counter(struct softverbs_queue_counters *counters, enum
     }
 }
 
-/* A GSO frame to deliver unsegmented, for copy_pieces(). */
+/* A GSO frame to deliver unsegmented, and its pieces, for copy_pieces(). */
 struct gso_pieces {
     struct sv_gso_frame gso_frame;
     const struct iovec *pieces;
@@ -152,28 +155,28 @@ static bool copy_pieces(const struct sv_gso_frame *gso_frame, uint8_t *to)
 
 /*
  * Tries to copy a GSO frame unsegmented to a receive of 64 KB. The caller has dispatched the earlier frames. Returns
- * false if the frame has to be segmented. Returns true if it was delivered, or lost at delivery and counted.
+ * true if the frame is done: delivered, or lost and counted. Returns false if the caller has to segment it.
  */
 static bool deliver_gso_frame(struct batch *batch, const struct sv_gso_segmenter *gso)
 {
-    const struct gso_pieces chain = {
+    const struct gso_pieces unsegmented = {
         .gso_frame = {.head = gso->header, .head_bytes = SV_GSO_MAX_HEADER_BYTES, .copy = copy_pieces,
                       .length = gso->header_bytes + gso->payload_bytes},
         .pieces = gso->pieces,
     };
-    /* The filter against floods works on segments of at most the MTU. */
+    /* While the burst drops unsolicited segments, the frame is segmented: drop_unsolicited() checks single segments. */
     if (batch->drops_unsolicited ||
-        sv_receiver_deliver_gso(&batch->rx_socket->receiver, batch->device, &chain.gso_frame) ==
+        sv_receiver_deliver_gso(&batch->rx_socket->receiver, batch->device, &unsegmented.gso_frame) ==
             SV_GSO_REFUSED)
         return false;
-    batch->total += SV_GSO_COST_FRAMES;
+    batch->cost += SV_GSO_COST_FRAMES;
     return true;
 }
 
 /*
  * Handles a GSO frame: delivers it unsegmented or as segments, or drops and counts it if it cannot be segmented.
- * Dispatches the earlier frames first, to keep the order. Dispatches all segments before it returns, because the
- * caller's pieces are valid during this call only.
+ * Dispatches the earlier frames first, to keep the order. The caller's pieces are valid during this call only, so all
+ * segments are dispatched before it returns.
  */
 static void handle_gso_frame(struct batch *batch, const struct iovec *pieces, uint32_t count)
 {
@@ -212,9 +215,8 @@ struct chain {
 
 /*
  * Finds the chunks of the frame at `position`. The kernel has filled the ring up to `end`. Returns their number, or 0
- * if the last chunk has not arrived yet. If the frame has more than SV_XDP_MAX_CHAIN_CHUNKS chunks, returns
- * SV_XDP_MAX_CHAIN_CHUNKS and sets `skipping_chain`: the frame cannot be used, and process_chain() discards its
- * further chunks as they arrive.
+ * if the last chunk has not arrived yet. A frame with more than SV_XDP_MAX_CHAIN_CHUNKS chunks cannot be used. For it
+ * the function returns that number and sets `skipping_chain`, and process_chain() discards the rest as it arrives.
  */
 static unsigned find_chain(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket, uint32_t position,
                            uint32_t end, struct chain *chain)
@@ -265,6 +267,7 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
         return 0;
     if (chain.length >= ETH_HLEN && chain.length <= batch->max_frame_bytes && !rx_socket->skipping_chain)
         return assemble_frame(batch, &chain) ? parts : 0;
+    /* The kernel needs fewer chunks for 64 KB, so a chain that is too long holds more, unless it is malformed. */
     if (rx_socket->skipping_chain && chain.length > SV_GSO_MAX_IP_BYTES)
         rx_socket->receiver.counters.gso_too_long++;
     else if (rx_socket->skipping_chain)
@@ -276,7 +279,10 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
     return parts;
 }
 
-/* Handles a frame of one chunk that is too short or too long. It accepts GSO frames and drops all others. */
+/*
+ * Handles a frame of one chunk that is too short or longer than the MTU allows. GSO frames are accepted if the queue
+ * receives them; all others are dropped.
+ */
 static __attribute__((cold, noinline)) void process_odd_length_frame(struct batch *batch,
                                                                      const struct xdp_desc *descriptor)
 {
@@ -308,18 +314,20 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
 
 /*
  * Takes one burst out of a socket's receive ring and returns the number of descriptors consumed. The caller holds the
- * lock of the main socket. To drain the ring of SYNs, the caller also holds the lock of the socket for SYNs.
+ * lock of the main socket. To drain the ring of SYNs, the caller also holds the lock of the socket for SYNs, for the
+ * readers of its counters.
  *
  * Takes frames whose first descriptor lies before position `limit`. A `limit` beyond the kernel's producer index is
  * reduced to that index, so that only descriptors written by the kernel are read.
  *
- * The burst ends after `max_frames` frames. A GSO frame that is segmented counts as its segments, since each needs a
- * receive; one that is delivered unsegmented counts as SV_GSO_COST_FRAMES frames. No GSO frame is split between two
- * bursts, so a burst that ends with one may exceed `max_frames`. The burst also ends after MAX_DESCRIPTORS descriptors,
- * or at a frame that has to wait.
+ * The burst ends after MAX_DESCRIPTORS descriptors, at a frame that has to wait, or when its frames cost `max_frames`:
+ *   - a frame costs 1;
+ *   - a GSO frame that is segmented costs 1 per segment, since each needs a receive;
+ *   - a GSO frame that is delivered unsegmented costs SV_GSO_COST_FRAMES.
+ * No GSO frame is split between two bursts, so a burst that ends with one may exceed `max_frames`.
  *
- * During a flood, limit_unsolicited() sets `filtered_until_position`. Every burst of the main ring that begins before
- * this position drops its unsolicited segments.
+ * limit_unsolicited() sets `filtered_until_position`. Bursts of the main ring that begin before this position drop
+ * their unsolicited segments.
  */
 static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket,
                             struct sv_device *device, uint32_t limit, unsigned max_frames)
@@ -334,14 +342,15 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_so
     batch.rx_socket = rx_socket;
     batch.device = device;
     batch.max_frame_bytes = sv_netdev_port_max_frame_bytes(device);
-    batch.count = batch.total = 0;
+    batch.count = batch.cost = 0;
     batch.drops_unsolicited = rx_socket == &queue->main && (int32_t)(queue->filtered_until_position - position) > 0;
+    /* Keeps the position near: after 2^31 descriptors an old one would look like a later one. */
     if (rx_socket == &queue->main && SV_LIKELY(!batch.drops_unsolicited))
-        queue->filtered_until_position = position;   /* an older value would compare as ahead after 2^31 descriptors */
+        queue->filtered_until_position = position;
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
         limit = end;
     queue->scratch_used_frames = 0;
-    while (batch.total + batch.count < max_frames && consumed < MAX_DESCRIPTORS &&
+    while (batch.cost + batch.count < max_frames && consumed < MAX_DESCRIPTORS &&
            (int32_t)(limit - (position + consumed)) > 0) {
         unsigned parts = process_frame(&batch, position + consumed, end);
         if (SV_UNLIKELY(parts == 0))
@@ -382,7 +391,7 @@ static unsigned drain_syns(struct sv_xdp_queue *queue, struct sv_device *device)
 
 /*
  * Returns true if more than `max_frames` frames wait in the main ring before `limit`. A frame of several chunks counts
- * once.
+ * once. Without multi_buffer each descriptor is a frame.
  */
 static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, uint32_t max_frames)
 {
@@ -401,8 +410,8 @@ static bool more_frames_wait(const struct sv_xdp_queue *queue, uint32_t limit, u
 /*
  * Protects connections when the number of waiting frames exceeds half of the main ring's entries. The cause may be a
  * flood or a pause of the process. In both cases frames will soon be lost. It is better to lose unsolicited segments
- * than those of connections. For the next second the XDP program admits only few unsolicited segments, and those in the
- * ring are dropped. Answering them would delay the segments of connections.
+ * than those of connections. For the next second the XDP program admits only few unsolicited segments. Those in the
+ * ring are dropped, because answering them would delay the segments of connections.
  */
 static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *device, uint32_t limit)
 {
@@ -414,7 +423,7 @@ static void limit_unsolicited(struct sv_xdp_queue *queue, struct sv_device *devi
 
 /*
  * Runs the driver by a receive call: xsk_recvmsg() polls the NAPI instance once (net/xdp/xsk.c). The caller holds no
- * lock, so the position is a hint, as in sv_xdp_queue_drain().
+ * lock, so the result of rx_consumed() is a hint, as in sv_xdp_queue_drain().
  */
 void sv_xdp_queue_busy_poll(const struct sv_xdp_queue *queue)
 {
@@ -429,7 +438,7 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
     if (SV_UNLIKELY(atomic_load_explicit(&queue->tx_pending, memory_order_relaxed)))
         sv_xdp_queue_retry_sending(queue);
     /*
-     * The lock is not held here, and another thread may change the positions. So they are a hint: at worst the ring is
+     * The lock is not held here, and another thread may change the positions. They are a hint: at worst the ring is
      * drained once too often, or one poll later.
      */
     if ((limit == rx_consumed(&queue->main.rx) && rx_produced(&queue->syn.rx) == rx_consumed(&queue->syn.rx)) ||
