@@ -29,6 +29,7 @@ SOFTVERBS = HERE.parent / "softverbs"
 SOURCES = [HERE / "build.py", HERE / "classify.bpf.h", HERE / "parse.bpf.h", HERE / "programs.bpf.c",
            SOFTVERBS / "bpf_layout.h", SOFTVERBS / "connection_hash.h", SOFTVERBS / "headers.h",
            SOFTVERBS / "wire_defs.h"]
+# Functions, each in a section of its own.
 PROGRAMS = ["xdp_redirect", "xdp_classify", "tc_redirect", "tc_drop", "socket_matches", "socket_copies"]
 MAPS = ["sv_map_directory", "sv_map_rules", "sv_map_deep_rules", "sv_map_scratch", "sv_map_sockets",
         "sv_map_key_verdicts", "sv_map_frame_verdicts", "sv_map_seen", "sv_map_known", "sv_map_opening",
@@ -88,7 +89,7 @@ def render(elf):
     lines = ["#ifndef SV_BPF_PROGRAMS_H", "#define SV_BPF_PROGRAMS_H", "",
              "#include <stdint.h>", "", "struct sv_map_use {", "    uint16_t instruction;", "    uint16_t map;", "};"]
     for program in PROGRAMS:
-        index = next(i for i, s in enumerate(sections) if s[0] == program)
+        index = next(i for i, s in enumerate(sections) if s[0] == f"program/{program}")
         code = sections[index][2]
         words = [f"0x{w:016x}" for w, in struct.iter_unpack("<Q", code)]
         lines += ["", f"static const uint64_t sv_program_{program}[] = {{"]

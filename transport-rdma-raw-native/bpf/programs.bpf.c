@@ -346,7 +346,7 @@ INLINE int is_udp_gso_frame(const struct frame *frame, u32 segment_bytes, struct
     return 1;
 }
 
-SECTION("xdp_redirect") int xdp_redirect(struct xdp_md *xdp)
+SECTION("program/xdp_redirect") int xdp_redirect(struct xdp_md *xdp)
 {
     struct frame frame = {.context = xdp, .is_xdp = 1, .head = (const u8 *)(long)xdp->data,
                           .head_end = (const u8 *)(long)xdp->data_end};
@@ -357,7 +357,7 @@ SECTION("xdp_redirect") int xdp_redirect(struct xdp_md *xdp)
 }
 
 /* A separate program: within xdp_redirect the verifier would follow it once for every path through the search. */
-SECTION("xdp_classify") int xdp_classify(struct xdp_md *xdp)
+SECTION("program/xdp_classify") int xdp_classify(struct xdp_md *xdp)
 {
     u32 zero = 0;
     u32 queue = xdp->rx_queue_index;
@@ -394,7 +394,7 @@ INLINE int restore_vlan_tag(struct __sk_buff *skb)
 }
 
 /* TC_ACT_UNSPEC is TCX_NEXT of Linux 6.6. Testing the tag before the search would double the states of the search. */
-SECTION("tc_redirect") int tc_redirect(struct __sk_buff *skb)
+SECTION("program/tc_redirect") int tc_redirect(struct __sk_buff *skb)
 {
     u32 zero = 0;
     if (find_skb_verdict(skb) != REDIRECT)
@@ -411,19 +411,19 @@ SECTION("tc_redirect") int tc_redirect(struct __sk_buff *skb)
     return (int)redirect(directory->redirect_ifindex, BPF_F_INGRESS);
 }
 
-SECTION("tc_drop") int tc_drop(struct __sk_buff *skb)
+SECTION("program/tc_drop") int tc_drop(struct __sk_buff *skb)
 {
     return find_skb_verdict(skb) == REDIRECT ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 /* AF_PACKET alone: selects frames that rules take or copy. */
-SECTION("socket_matches") int socket_matches(struct __sk_buff *skb)
+SECTION("program/socket_matches") int socket_matches(struct __sk_buff *skb)
 {
     return find_skb_verdict(skb) != PASS ? WHOLE_FRAME : 0;
 }
 
 /* AF_PACKET beside AF_XDP: selects only frames that the kernel receives too. */
-SECTION("socket_copies") int socket_copies(struct __sk_buff *skb)
+SECTION("program/socket_copies") int socket_copies(struct __sk_buff *skb)
 {
     return find_skb_verdict(skb) == CLONE ? WHOLE_FRAME : 0;
 }
