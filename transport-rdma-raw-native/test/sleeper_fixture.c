@@ -121,7 +121,7 @@ struct thread_sleeps thread_sleeps(void)
         FILE *status = fopen(path, "r");
         while (status != NULL && fgets(line, sizeof line, status) != NULL) {
             long count;
-            ours |= strcmp(line, "Name:\tsoftverbs-wire\n") == 0;
+            ours |= strcmp(line, "Name:\tsoftverbs-rx\n") == 0;
             if (ours && sscanf(line, "voluntary_ctxt_switches: %ld", &count) == 1)
                 sleeps.count += count;
         }
