@@ -5,9 +5,9 @@ import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * Processes the ACK field, the window and the SACK option of an arriving segment (RFC 9293 section 3.10.7.4,
@@ -47,7 +47,7 @@ final class AckInput {
         if (c.retransmitTimer == RetransmitTimer.PERSIST || c.sndWnd == 0 && c.orphan == null) {
             onProbeAcknowledged(c);
         }
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (f == null || f.isIdle()) {
             if (c.is(Tcb.TLP_OUTSTANDING)) {
                 TailLossProbe.onAckWhileIdle(c, s);
@@ -97,7 +97,7 @@ final class AckInput {
         return c.state != TcpState.CLOSED;
     }
 
-    private static void rearmTimer(TcpConnection c, Flight f, long now) {
+    private static void rearmTimer(TcpConnection c, SendState f, long now) {
         boolean reordering = c.retransmitTimer == RetransmitTimer.REORDERING;
         long deadline = c.retransmitDeadlineNanos;
         ConnectionTimers.restartRetransmitTimer(c, f, now);
@@ -106,7 +106,7 @@ final class AckInput {
         }
     }
 
-    static void releaseIfIdle(TcpConnection c, Flight f) {
+    static void releaseIfIdle(TcpConnection c, SendState f) {
         if (f.scoreboard.isEmpty() && f.queue.isEmpty() && (!c.is(Tcb.FIN_QUEUED) || c.is(Tcb.FIN_SENT))) {
             SendTimeStatistics.end(c, f);
             if (!f.markIdle()) {
@@ -115,10 +115,10 @@ final class AckInput {
         }
     }
 
-    /** Detaches the flight of a connection that has nothing in flight, and returns it to the pool. */
-    static void release(TcpConnection c, Flight f) {
-        c.flight = null;
-        c.engine.pools.releaseFlight(f);
+    /** Detaches the send state of a connection that has nothing in flight, and returns it to the pool. */
+    static void release(TcpConnection c, SendState f) {
+        c.sendState = null;
+        c.engine.pools.releaseSendState(f);
     }
 
     /**
@@ -155,7 +155,7 @@ final class AckInput {
         }
     }
 
-    private static void acknowledge(TcpConnection c, Flight f, Segment s, AckSample sample, long now) {
+    private static void acknowledge(TcpConnection c, SendState f, Segment s, AckSample sample, long now) {
         int ack = s.ack;
         Scoreboard sb = f.scoreboard;
         RecoveryState r = f.recovery;

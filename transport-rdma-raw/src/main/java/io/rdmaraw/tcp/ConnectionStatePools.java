@@ -1,36 +1,36 @@
 package io.rdmaraw.tcp;
 
-import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.SendState;
 
 /** Pools of the objects that a connection needs only while it has data in flight or out of order. */
 final class ConnectionStatePools {
     private static final int MAX_POOLED = 1024;
 
-    private final Flight[] flights = new Flight[MAX_POOLED];
+    private final SendState[] sendStates = new SendState[MAX_POOLED];
     private final Reassembly[] reassemblies = new Reassembly[MAX_POOLED];
-    private int pooledFlights;
+    private int pooledSendStates;
     private int pooledReassemblies;
 
-    Flight acquireFlight() {
-        return pooledFlights > 0 ? flights[--pooledFlights] : new Flight();
+    SendState acquireSendState() {
+        return pooledSendStates > 0 ? sendStates[--pooledSendStates] : new SendState();
     }
 
-    void releaseFlight(Flight f) {
-        if (pooledFlights < MAX_POOLED && f.isPoolable()) {
-            flights[pooledFlights++] = f;
+    void releaseSendState(SendState f) {
+        if (pooledSendStates < MAX_POOLED && f.isPoolable()) {
+            sendStates[pooledSendStates++] = f;
         }
     }
 
     /** Releases unsent and unacknowledged data of a connection that has ended. */
     void dropFlight(TcpConnection c) {
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (f != null) {
             if (!f.isIdle()) {
                 SendTimeStatistics.end(c, f);
             }
-            c.flight = null;
+            c.sendState = null;
             f.queue.release();
-            releaseFlight(f);
+            releaseSendState(f);
         }
     }
 

@@ -1,7 +1,7 @@
 package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.Tcb.RetransmitTimer;
-import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * The timers of a connection: one for data in flight (retransmission, tail loss probe, reordering, persist), one
@@ -80,7 +80,7 @@ final class ConnectionTimers {
         if (c.orphan != null && c.orphan.lastProgressNanos == Tcb.FROM_NOW) {
             c.orphan.lastProgressNanos = now;
         }
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (f != null && f.isIdle()) {
             AckInput.release(c, f);
             f = null;
@@ -117,7 +117,7 @@ final class ConnectionTimers {
     /**
      * Starts the retransmission timer anew after a segment was sent or acknowledged (RFC 6298 rules 5.1 to 5.3).
      */
-    static void restartRetransmitTimer(TcpConnection c, Flight f, long now) {
+    static void restartRetransmitTimer(TcpConnection c, SendState f, long now) {
         if (f == null || f.scoreboard.isEmpty()) {
             c.stopRetransmitTimer();
             return;
@@ -133,7 +133,7 @@ final class ConnectionTimers {
     }
 
     /** Starts the retransmission timer after new data was sent, if necessary. */
-    static void onSent(TcpConnection c, Flight f, long now) {
+    static void onSent(TcpConnection c, SendState f, long now) {
         if (c.retransmitTimer == RetransmitTimer.NONE || c.retransmitTimer == RetransmitTimer.PERSIST
                 || c.retransmitTimer == RetransmitTimer.TLP) {
             // RFC 8985 section 7.2: the probe timeout counts from the last new data.

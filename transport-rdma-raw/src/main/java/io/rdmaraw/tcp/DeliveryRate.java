@@ -6,10 +6,10 @@ import io.rdmaraw.tcp.congestion.LostSegment;
 import io.rdmaraw.tcp.congestion.RateBasedControl;
 import io.rdmaraw.tcp.congestion.RateSample;
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
 import io.rdmaraw.tcp.send.Scoreboard;
 import io.rdmaraw.tcp.send.SendRecords;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * Measures the delivery rate of a connection (draft-ietf-ccwg-bbr section 4.1) and passes the samples to a
@@ -54,8 +54,8 @@ final class DeliveryRate {
         }
         c.congestion = control;
         c.rate = control instanceof RateBasedControl rateBased ? new DeliveryRate(rateBased) : null;
-        if (c.rate != null && c.flight != null) {
-            c.flight.scoreboard.startRecording();
+        if (c.rate != null && c.sendState != null) {
+            c.sendState.scoreboard.startRecording();
         }
         Pacer.configure(c);
     }
@@ -64,7 +64,7 @@ final class DeliveryRate {
      * OnPacketSent: records the state of the connection when an entry is sent or retransmitted. The entry already
      * counts as in flight.
      */
-    void onSent(TcpConnection c, Flight f, int entry, long now) {
+    void onSent(TcpConnection c, SendState f, int entry, long now) {
         Scoreboard sb = f.scoreboard;
         long pipe = sb.pipeBytes();
         if (pipe <= sb.lengthOf(entry)) {
@@ -131,7 +131,7 @@ final class DeliveryRate {
     }
 
     /** GenerateRateSample: completes the sample of an ACK and passes it to the control. */
-    void onAck(TcpConnection c, Flight f, AckSample ack, RateSample sample, long now) {
+    void onAck(TcpConnection c, SendState f, AckSample ack, RateSample sample, long now) {
         if (sample.priorDeliveredBytes >= 0) {
             long interval = Math.max(sendElapsedNanos, now - priorNanos);
             sample.deliveredBytes = deliveredBytes - sample.priorDeliveredBytes;
@@ -170,7 +170,7 @@ final class DeliveryRate {
     }
 
     /** CheckIfApplicationLimited: called when the connection has nothing more to send for now. */
-    void onNothingToSend(TcpConnection c, Flight f) {
+    void onNothingToSend(TcpConnection c, SendState f) {
         if (f == null) {
             markAppLimited(0);
             return;

@@ -91,7 +91,7 @@ final class EngineInvariants {
     private static boolean isControlledByUser(TcpConnection c) {
         boolean settled = c.state == TcpState.ESTABLISHED || c.state == TcpState.CLOSE_WAIT
                 || c.state == TcpState.FIN_WAIT_2;
-        return settled && c.flight == null && !c.is(Tcb.CLOSE_CALLED);
+        return settled && c.sendState == null && !c.is(Tcb.CLOSE_CALLED);
     }
 
     private void checkListeners() {

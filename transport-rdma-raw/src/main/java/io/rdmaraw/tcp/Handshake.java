@@ -117,7 +117,7 @@ final class Handshake {
                 - out.optionsLengthBytes();
         int length = Math.min(c.queuedBytes(), limit);
         if (out.fastOpenCookieLengthBytes > 0 && length > 0) {
-            c.synDataBytes = (char) c.flight.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);
+            c.synDataBytes = (char) c.sendState.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);
             c.engine.counters.payloadBytesOut += c.synDataBytes;
         }
     }
@@ -136,9 +136,9 @@ final class Handshake {
             c.engine.counters.activeFastOpens++;
             c.sndNxt = s.ack;
             c.bytesAcked += dataBytes;
-            c.flight.queue.acknowledge(s.ack);
-            c.flight.scoreboard.reset(s.ack);
-            c.flight.recovery.reset(s.ack);
+            c.sendState.queue.acknowledge(s.ack);
+            c.sendState.scoreboard.reset(s.ack);
+            c.sendState.recovery.reset(s.ack);
         }
     }
 
@@ -240,7 +240,7 @@ final class Handshake {
         c.set(Tcb.ACK_NOW);
         c.engine.events.connected(c);
         if (dataBytes > 0 && c.state != CLOSED) {
-            AckInput.releaseIfIdle(c, c.flight);
+            AckInput.releaseIfIdle(c, c.sendState);
             if (c.extras != null) {
                 c.notifyIfNotSentLow();
             }
@@ -460,7 +460,7 @@ final class Handshake {
         boolean sentEarly = c.is(Tcb.ACCEPTED_EARLY) && c.sndNxt != c.iss + 1;
         if (sentEarly) {
             // The ACK measures the RTT of data sent after the SYN-ACK.
-            ConnectionTimers.restartRetransmitTimer(c, c.flight, now);
+            ConnectionTimers.restartRetransmitTimer(c, c.sendState, now);
             PathMtu.resendTooBig(c);
         } else if (!c.is(Tcb.SYN_RETRANSMITTED)) {
             // A SYN cookie has no known send time, and a deferred accept includes the time that the client took

@@ -2,7 +2,7 @@ package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.congestion.CongestionControl;
 import io.rdmaraw.tcp.congestion.SendQuantum;
-import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * Limits a connection's data to a rate with a token bucket that holds two quanta. Data is sent until the bucket
@@ -153,7 +153,7 @@ final class Pacer {
      */
     static boolean schedule(TcpConnection c) {
         Pacer p = c.pacer;
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (p.waiting && f != null) {
             c.engine.paceQueue.schedule(c, p.resumeNanos);
             return true;

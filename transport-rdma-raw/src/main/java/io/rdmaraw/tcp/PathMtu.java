@@ -1,9 +1,9 @@
 package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * Path MTU discovery (RFC 1191, RFC 8201), with a fallback for paths that drop large packets without an ICMP
@@ -112,7 +112,7 @@ final class PathMtu {
         Handshake.updateSendMss(c);
         c.largestDeliveredBytes = (char) Math.min(c.largestDeliveredBytes, c.sndMss);
         // During the handshake nothing is retransmitted; lost data is handled when the handshake is complete.
-        if (c.flight != null && c.state != TcpState.SYN_RECEIVED) {
+        if (c.sendState != null && c.state != TcpState.SYN_RECEIVED) {
             resendTooBig(c);
         }
     }
@@ -121,7 +121,7 @@ final class PathMtu {
      * Retransmits segments that exceed the new MSS at once, without a congestion response (RFC 1191 section 6.5).
      */
     static void resendTooBig(TcpConnection c) {
-        Scoreboard sb = c.flight.scoreboard;
+        Scoreboard sb = c.sendState.scoreboard;
         for (int entry = sb.head(); entry != sb.tail(); entry++) {
             if (sb.lengthOf(entry) > c.sndMss && !sb.isSacked(entry)) {
                 sb.markLost(entry);
@@ -135,7 +135,7 @@ final class PathMtu {
      * Handles a retransmission timeout. If the same segment times out repeatedly, it may be too large and ICMP
      * may be filtered.
      */
-    static void onTimeout(TcpConnection c, Flight f, long now) {
+    static void onTimeout(TcpConnection c, SendState f, long now) {
         if (c.extras != null && c.extras.pendingMtu != 0) {
             int reported = c.extras.pendingMtu;
             c.extras.pendingMtu = 0;
@@ -166,7 +166,7 @@ final class PathMtu {
      * complete (RFC 4821 section 7.4), including the RTO backoff. Otherwise a lost probe would cost a timeout of
      * up to minutes and would leave no RTT sample that ends the backoff.
      */
-    static boolean isProbeDue(TcpConnection c, Flight f) {
+    static boolean isProbeDue(TcpConnection c, SendState f) {
         return c.extras != null && c.extras.mtuProbesLeft > 0 && c.backoff == 0
                 && f.recovery.phase == RecoveryState.Phase.OPEN
                 && Sequence.afterOrAt(c.sndUna, c.extras.mtuProbeEnd);

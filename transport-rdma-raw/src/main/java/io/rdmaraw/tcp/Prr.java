@@ -1,8 +1,8 @@
 package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.congestion.AckSample;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.SendState;
 
 /** Proportional rate reduction (RFC 9937): limits the data sent per ACK during fast recovery. */
 final class Prr {
@@ -21,7 +21,7 @@ final class Prr {
      *
      * @param safe SND.UNA has advanced and no further loss was detected
      */
-    static int onAck(TcpConnection c, Flight f, AckSample sample, boolean safe) {
+    static int onAck(TcpConnection c, SendState f, AckSample sample, boolean safe) {
         RecoveryState r = f.recovery;
         int pipe = f.pipeBytes();
         int mss = c.sndMss;

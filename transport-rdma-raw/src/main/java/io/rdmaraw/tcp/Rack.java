@@ -2,9 +2,9 @@ package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
 import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * RACK (RFC 8985 section 6): a segment is lost if one sent later was delivered and the reordering window has
@@ -51,7 +51,7 @@ final class Rack {
     }
 
     /** Step 4: returns the reordering window. */
-    static long reorderingWindowNanos(TcpConnection c, Flight f) {
+    static long reorderingWindowNanos(TcpConnection c, SendState f) {
         if (!c.is(Tcb.REORDERING_SEEN)
                 && (f.recovery.phase != Phase.OPEN || f.scoreboard.sackedCount() >= DUPLICATE_THRESHOLD)) {
             return 0;
@@ -89,7 +89,7 @@ final class Rack {
      *
      * @return nanoseconds until the reordering timer must expire; 0 if it is not needed
      */
-    static long detectLoss(TcpConnection c, Flight f, long now) {
+    static long detectLoss(TcpConnection c, SendState f, long now) {
         Scoreboard sb = f.scoreboard;
         long window = reorderingWindowNanos(c, f);
         int entry = sb.oldestInFlight();
@@ -114,7 +114,7 @@ final class Rack {
     /**
      * Section 6.3: after an RTO, marks the first segment as lost, and every other segment that is overdue.
      */
-    static void markOnTimeout(TcpConnection c, Flight f, long now) {
+    static void markOnTimeout(TcpConnection c, SendState f, long now) {
         Scoreboard sb = f.scoreboard;
         long window = reorderingWindowNanos(c, f);
         int entry = sb.oldestInFlight();

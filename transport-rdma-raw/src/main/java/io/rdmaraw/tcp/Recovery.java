@@ -4,11 +4,11 @@ import io.rdmaraw.tcp.Tcb.RetransmitTimer;
 import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.RecoveryState.Frto;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
 import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * Loss recovery: its start and end, and the congestion window during it. Losses are detected by {@link Rack}, or
@@ -22,7 +22,7 @@ final class Recovery {
     }
 
     /** Performs recovery and congestion control for an ACK that the scoreboard has already processed. */
-    static void onAck(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
+    static void onAck(TcpConnection c, SendState f, AckSample sample, Segment s, long now) {
         RecoveryState r = f.recovery;
         if (sample.dsack) {
             Rack.onDsack(c);
@@ -72,7 +72,7 @@ final class Recovery {
     }
 
     /** Sets the window during recovery. A rate-based control sets its window by itself. */
-    private static void reduce(TcpConnection c, Flight f, AckSample sample, boolean safe) {
+    private static void reduce(TcpConnection c, SendState f, AckSample sample, boolean safe) {
         if (c.rate == null) {
             c.cwnd = Prr.onAck(c, f, sample, safe);
         }
@@ -103,7 +103,7 @@ final class Recovery {
      * Counts duplicate ACKs for peers without SACK (RFC 5681 section 3.2, RFC 6582). Each one stands for a
      * delivered segment.
      */
-    private static void countDuplicates(TcpConnection c, Flight f, AckSample sample) {
+    private static void countDuplicates(TcpConnection c, SendState f, AckSample sample) {
         if (c.is(Tcb.SACK)) {
             return;
         }
@@ -126,7 +126,7 @@ final class Recovery {
         }
     }
 
-    private static void detectLoss(TcpConnection c, Flight f, long now) {
+    private static void detectLoss(TcpConnection c, SendState f, long now) {
         RecoveryState r = f.recovery;
         Scoreboard sb = f.scoreboard;
         if (sb.isEmpty()) {
@@ -149,7 +149,7 @@ final class Recovery {
 
     /** Detects losses when the reordering window has passed without an ACK (RFC 8985 section 6.2 step 5). */
     static void onReorderingTimeout(TcpConnection c, long now) {
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (f == null || f.scoreboard.isEmpty()) {
             return;
         }
@@ -175,7 +175,7 @@ final class Recovery {
 
     // ---- fast recovery ----
 
-    private static void enterFastRecovery(TcpConnection c, Flight f, int priorPipeBytes, long now) {
+    private static void enterFastRecovery(TcpConnection c, SendState f, int priorPipeBytes, long now) {
         RecoveryState r = f.recovery;
         beginUndo(c, r);
         r.phase = Phase.FAST;
@@ -192,7 +192,7 @@ final class Recovery {
         return c.sndNxt - c.sndUna;
     }
 
-    private static void onAckInFastRecovery(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
+    private static void onAckInFastRecovery(TcpConnection c, SendState f, AckSample sample, Segment s, long now) {
         RecoveryState r = f.recovery;
         boolean advanced = sample.ackedBytes > 0;
         if (mayUndo(c, r, s, sample)) {
@@ -228,7 +228,7 @@ final class Recovery {
      * Reduces the window for a loss that the probe has already repaired (RFC 8985 section 7.4.1). No recovery is
      * started.
      */
-    private static void reduceOnce(TcpConnection c, Flight f, long now) {
+    private static void reduceOnce(TcpConnection c, SendState f, long now) {
         int flight = Math.max(flightBytes(c), c.cwnd);
         // A rate-based control would wait for the end of a recovery. No recovery follows, so it handles an ECN mark.
         c.ssthresh = c.rate == null ? c.congestion.onCongestion(c, flight, now)
@@ -242,7 +242,7 @@ final class Recovery {
      * means nothing then. The timeout counts from the time at which the data is sent. Returns whether it was
      * restarted.
      */
-    static boolean restartRtoIfPaced(TcpConnection c, Flight f, long now) {
+    static boolean restartRtoIfPaced(TcpConnection c, SendState f, long now) {
         if (f.scoreboard.lostBytes() == 0 || c.pacer == null || c.pacer.checkOpen(now)) {
             return false;
         }
@@ -254,7 +254,7 @@ final class Recovery {
 
     /** Handles the expiry of the retransmission timer (RFC 6298 rules 5.4 to 5.6). */
     static void onTimeout(TcpConnection c, long now) {
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (f == null || f.scoreboard.isEmpty()) {
             return;
         }
@@ -316,7 +316,7 @@ final class Recovery {
         }
     }
 
-    private static void onAckAfterTimeout(TcpConnection c, Flight f, AckSample sample, Segment s, long now) {
+    private static void onAckAfterTimeout(TcpConnection c, SendState f, AckSample sample, Segment s, long now) {
         RecoveryState r = f.recovery;
         boolean advanced = sample.ackedBytes > 0;
         if (r.frto == Frto.SECOND_ACK && sample.originalDelivered || mayUndo(c, r, s, sample)) {
@@ -405,7 +405,7 @@ final class Recovery {
      * data in flight and returns to its old value by slow start. Step 8, an RTT sample from the original, is
      * omitted: if the ACK of the original was lost, the sample would include the timeout.
      */
-    private static void undo(TcpConnection c, Flight f, AckSample sample) {
+    private static void undo(TcpConnection c, SendState f, AckSample sample) {
         RecoveryState r = f.recovery;
         int burst = Math.min(Math.max(sample.ackedBytes, c.sndMss), SegmentOutput.initialWindow(c));
         c.cwnd = Math.max(c.cwnd, Math.min(r.undoCwnd, f.pipeBytes() + burst));

@@ -3,15 +3,15 @@ package io.rdmaraw.tcp;
 import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendState;
 
 /** Processes the SACK option at the sender (RFC 2018 section 5, RFC 2883 section 5, RFC 6675 section 5). */
 final class SackInput {
     private SackInput() {
     }
 
-    static void process(TcpConnection c, Flight f, Segment s, AckSample sample, long now) {
+    static void process(TcpConnection c, SendState f, Segment s, AckSample sample, long now) {
         int[] blocks = s.sack;
         int count = s.sackCount;
         int from = 0;
@@ -70,7 +70,7 @@ final class SackInput {
      * Marks the entries in start..end that are covered completely. A peer may repeat the same ranges in every
      * ACK; entries already SACKed are therefore skipped in one step.
      */
-    private static void markCovered(TcpConnection c, Flight f, Segment s, int start, int end, AckSample sample,
+    private static void markCovered(TcpConnection c, SendState f, Segment s, int start, int end, AckSample sample,
             long now) {
         Scoreboard sb = f.scoreboard;
         int entry = sb.find(start);

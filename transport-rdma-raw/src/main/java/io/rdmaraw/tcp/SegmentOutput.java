@@ -3,12 +3,12 @@ package io.rdmaraw.tcp;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
 import io.rdmaraw.tcp.segment.TcpFlags;
-import io.rdmaraw.tcp.send.Flight;
-import io.rdmaraw.tcp.send.Flight.Limit;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.RecoveryState.Frto;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
 import io.rdmaraw.tcp.send.Scoreboard;
+import io.rdmaraw.tcp.send.SendState;
+import io.rdmaraw.tcp.send.SendState.Limit;
 
 /**
  * Selects the next segment of a connection and writes it into a {@link Segment}. Each call produces one segment.
@@ -27,7 +27,7 @@ final class SegmentOutput {
     static boolean poll(TcpConnection c, long now, Segment out) {
         if (!c.state.isSynchronized()) {
             return c.is(Tcb.SYN_DUE) ? Handshake.sendSyn(c, now, out)
-                    : c.is(Tcb.ACCEPTED_EARLY) && c.flight != null && sendNew(c, c.flight, now, out)
+                    : c.is(Tcb.ACCEPTED_EARLY) && c.sendState != null && sendNew(c, c.sendState, now, out)
                             || c.state == TcpState.SYN_RECEIVED && sendAck(c, now, out);
         }
         if (c.is(Tcb.ECN) && AccurateEcn.hasPendingHandshakeAck(c)) {
@@ -35,7 +35,7 @@ final class SegmentOutput {
             c.set(Tcb.ACK_NOW);
             return sendAck(c, now, out);
         }
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (f != null) {
             boolean open = c.pacer == null || c.pacer.checkOpen(now);
             if (open && retransmit(c, f, now, out) || c.is(Tcb.TLP_DUE) && sendTailLossProbe(c, f, now, out)
@@ -61,7 +61,7 @@ final class SegmentOutput {
         if (!c.state.isSynchronized() || (c.bits & MAY_BE_DUE) != 0) {
             return false;
         }
-        Flight f = c.flight;
+        SendState f = c.sendState;
         return f == null || f.queue.endSeq() == c.sndNxt && !f.awaitingSendRoom && f.limit == Limit.NONE
                 && f.scoreboard.lostBytes() == 0;
     }
@@ -86,7 +86,7 @@ final class SegmentOutput {
      * Returns whether the congestion window is the only possible obstacle to sending new data. False if the Nagle
      * algorithm or the peer's window holds it back.
      */
-    static boolean hasSendableData(TcpConnection c, Flight f) {
+    static boolean hasSendableData(TcpConnection c, SendState f) {
         int unsent = f.queue.endSeq() - c.sndNxt;
         int room = c.sndUna + c.sndWnd - c.sndNxt;
         int mss = payloadLimit(c);
@@ -96,7 +96,7 @@ final class SegmentOutput {
 
     // ---- retransmission ----
 
-    private static boolean retransmit(TcpConnection c, Flight f, long now, Segment out) {
+    private static boolean retransmit(TcpConnection c, SendState f, long now, Segment out) {
         Scoreboard sb = f.scoreboard;
         if (sb.lostBytes() == 0) {
             return false;
@@ -130,7 +130,7 @@ final class SegmentOutput {
     }
 
     /** Retransmits the entries from {@code first} to {@code last} in one segment. */
-    private static boolean retransmitEntries(TcpConnection c, Flight f, int first, int last, long now, Segment out) {
+    private static boolean retransmitEntries(TcpConnection c, SendState f, int first, int last, long now, Segment out) {
         Scoreboard sb = f.scoreboard;
         int start = sb.startSeq(first);
         int end = sb.endSeq(last);
@@ -182,7 +182,7 @@ final class SegmentOutput {
      * Sends a tail loss probe: new data if there is some and the peer's window allows it, otherwise the last
      * segment again (RFC 8985 section 7.3).
      */
-    private static boolean sendTailLossProbe(TcpConnection c, Flight f, long now, Segment out) {
+    private static boolean sendTailLossProbe(TcpConnection c, SendState f, long now, Segment out) {
         c.clear(Tcb.TLP_DUE);
         Scoreboard sb = f.scoreboard;
         if (sb.isEmpty()) {
@@ -214,7 +214,7 @@ final class SegmentOutput {
 
     // ---- new data ----
 
-    private static boolean sendNew(TcpConnection c, Flight f, long now, Segment out) {
+    private static boolean sendNew(TcpConnection c, SendState f, long now, Segment out) {
         int unsent = f.queue.endSeq() - c.sndNxt;
         boolean finDue = isFinDue(c);
         if (unsent <= 0 && !finDue) {
@@ -273,7 +273,7 @@ final class SegmentOutput {
         return true;
     }
 
-    private static boolean isFlightFull(TcpConnection c, Flight f) {
+    private static boolean isFlightFull(TcpConnection c, SendState f) {
         return f.scoreboard.entryCount() >= c.engine.maxSegmentsInFlight;
     }
 
@@ -303,7 +303,7 @@ final class SegmentOutput {
      * Nagle's algorithm waits only while another small segment is unacknowledged. The tail of a large write is
      * therefore sent at once.
      */
-    private static boolean maySendSmall(TcpConnection c, Flight f, int unsent, int length, boolean finDue) {
+    private static boolean maySendSmall(TcpConnection c, SendState f, int unsent, int length, boolean finDue) {
         boolean idle = f.scoreboard.isEmpty();
         if (length == unsent) {
             // (2) All queued data fits. Send it if no small segment is unacknowledged, or if TCP_NODELAY is set.
@@ -316,7 +316,7 @@ final class SegmentOutput {
         return idle && length >= c.maxSndWnd / 2 || c.is(Tcb.OVERRIDE_SWS);
     }
 
-    private static void emitNew(TcpConnection c, Flight f, int length, int mss, boolean roomForFin, long now,
+    private static void emitNew(TcpConnection c, SendState f, int length, int mss, boolean roomForFin, long now,
             Segment out) {
         begin(c, out, c.sndNxt, TcpFlags.ACK, now);
         int sent = 0;
@@ -375,7 +375,7 @@ final class SegmentOutput {
         }
     }
 
-    private static void append(TcpConnection c, Flight f, int end, long now) {
+    private static void append(TcpConnection c, SendState f, int end, long now) {
         f.scoreboard.append(end, now);
         if (c.rate != null) {
             c.rate.onSent(c, f, f.scoreboard.tail() - 1, now);

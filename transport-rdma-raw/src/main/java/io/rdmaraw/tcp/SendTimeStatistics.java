@@ -1,7 +1,7 @@
 package io.rdmaraw.tcp;
 
-import io.rdmaraw.tcp.send.Flight;
-import io.rdmaraw.tcp.send.Flight.Limit;
+import io.rdmaraw.tcp.send.SendState;
+import io.rdmaraw.tcp.send.SendState.Limit;
 
 /**
  * Measures how long a connection has had data to send, and how long the peer's window or its own send buffer
@@ -13,12 +13,12 @@ final class SendTimeStatistics {
     private SendTimeStatistics() {
     }
 
-    static void begin(TcpConnection c, Flight f) {
+    static void begin(TcpConnection c, SendState f) {
         f.busySinceNanos = c.engine.now();
     }
 
     /** Ends the busy time when nothing is queued or in flight any more. */
-    static void end(TcpConnection c, Flight f) {
+    static void end(TcpConnection c, SendState f) {
         long now = c.engine.now();
         setLimit(c, f, Limit.NONE, now);
         // Counts the millisecond boundaries crossed, as Linux counts jiffies. Many busy times are shorter than a
@@ -27,13 +27,13 @@ final class SendTimeStatistics {
     }
 
     /** Sets the window or buffer that limits sending from now on; NONE if neither does. */
-    static void setLimit(TcpConnection c, Flight f, Limit limit, long now) {
+    static void setLimit(TcpConnection c, SendState f, Limit limit, long now) {
         if (f.limit != limit) {
             change(c, f, limit, now);
         }
     }
 
-    private static void change(TcpConnection c, Flight f, Limit limit, long now) {
+    private static void change(TcpConnection c, SendState f, Limit limit, long now) {
         if (f.limit == Limit.PEER_WINDOW) {
             c.requireExtras().windowLimitedNanos += now - f.limitSinceNanos;
         } else if (f.limit == Limit.SEND_BUFFER) {
@@ -44,7 +44,7 @@ final class SendTimeStatistics {
     }
 
     static long busyNanos(TcpConnection c, long now) {
-        return c.busyMillis * NANOS_PER_MILLI + (c.isSending() ? now - c.flight.busySinceNanos : 0);
+        return c.busyMillis * NANOS_PER_MILLI + (c.isSending() ? now - c.sendState.busySinceNanos : 0);
     }
 
     static long windowLimitedNanos(TcpConnection c, long now) {
@@ -57,6 +57,6 @@ final class SendTimeStatistics {
 
     /** Returns how long the connection has been limited by {@code limit} without interruption, in nanoseconds. */
     private static long sinceLimited(TcpConnection c, Limit limit, long now) {
-        return !c.isSending() || c.flight.limit != limit ? 0 : now - c.flight.limitSinceNanos;
+        return !c.isSending() || c.sendState.limit != limit ? 0 : now - c.sendState.limitSinceNanos;
     }
 }

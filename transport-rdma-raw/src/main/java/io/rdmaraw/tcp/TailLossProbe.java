@@ -4,10 +4,10 @@ import io.rdmaraw.tcp.Tcb.RetransmitTimer;
 import io.rdmaraw.tcp.congestion.AckSample;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
 import io.rdmaraw.tcp.send.RecoveryState.Frto;
 import io.rdmaraw.tcp.send.RecoveryState.Phase;
+import io.rdmaraw.tcp.send.SendState;
 
 /** Tail loss probes (RFC 8985 section 7): after two RTTs without an ACK, a probe is sent to elicit one. */
 final class TailLossProbe {
@@ -19,7 +19,7 @@ final class TailLossProbe {
     }
 
     /** Returns the deadline of the next probe (section 7.2), or {@link Tcb#NEVER} if no probe may be sent. */
-    static long deadline(TcpConnection c, Flight f, long now) {
+    static long deadline(TcpConnection c, SendState f, long now) {
         RecoveryState r = f.recovery;
         if (r.phase != Phase.OPEN) {
             return deadlineInRecovery(c, f, now);
@@ -38,7 +38,7 @@ final class TailLossProbe {
      * segment is delivered. A segment is therefore sent after two RTTs without an ACK. A peer with a gap
      * acknowledges it at once (RFC 5681 section 4.2).
      */
-    private static long deadlineInRecovery(TcpConnection c, Flight f, long now) {
+    private static long deadlineInRecovery(TcpConnection c, SendState f, long now) {
         RecoveryState r = f.recovery;
         if (!c.is(Tcb.SACK) || r.probeOutstanding || r.frto != Frto.OFF || c.srttNanos == 0 || c.backoff > 0) {
             return Tcb.NEVER;
@@ -49,7 +49,7 @@ final class TailLossProbe {
 
     /** Schedules the probe for the next poll (section 7.3). */
     static void onTimeout(TcpConnection c, long now) {
-        Flight f = c.flight;
+        SendState f = c.sendState;
         if (f == null || f.scoreboard.isEmpty() || Recovery.restartRtoIfPaced(c, f, now)) {
             return;
         }

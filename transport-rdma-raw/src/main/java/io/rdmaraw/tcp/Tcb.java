@@ -2,7 +2,7 @@ package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.congestion.CongestionControl;
 import io.rdmaraw.tcp.segment.Segment;
-import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * The transmission control block: the variables of a connection (RFC 9293 section 3.3.1) in one object. State
@@ -125,7 +125,7 @@ abstract sealed class Tcb permits TcpConnection {
     /** Null until the user closes the connection. */
     Orphans.Entry orphan;
     /** Queue and scoreboard; null while nothing is queued or in flight. */
-    Flight flight;
+    SendState sendState;
     long lastSendNanos;
     int iss;
     /** MSS option of the peer. */

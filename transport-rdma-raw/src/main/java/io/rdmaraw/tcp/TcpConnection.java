@@ -7,7 +7,7 @@ import io.rdmaraw.tcp.congestion.CongestionControl;
 import io.rdmaraw.tcp.congestion.CongestionControls;
 import io.rdmaraw.tcp.congestion.CongestionWindow;
 import io.rdmaraw.tcp.segment.SegmentOwner;
-import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.SendState;
 import java.util.Objects;
 
 /**
@@ -53,7 +53,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             throw new IllegalStateException("The send queue holds " + queuedBytes() + " bytes and " + length
                     + " more would pass its limit of 1 GiB; wait for acked() before sending more");
         }
-        requireFlight().queue.add(data, length);
+        requireSendState().queue.add(data, length);
         engine.markReady(this);
     }
 
@@ -85,7 +85,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
             }
         }
         set(FIN_QUEUED);
-        requireFlight();
+        requireSendState();
         if (state == ESTABLISHED) {
             state = FIN_WAIT_1;
         } else if (state == CLOSE_WAIT) {
@@ -268,8 +268,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      * buffer}.
      */
     public void setAwaitingSendRoom(boolean awaiting) {
-        if (flight != null && flight.awaitingSendRoom != awaiting) {
-            flight.awaitingSendRoom = awaiting;
+        if (sendState != null && sendState.awaitingSendRoom != awaiting) {
+            sendState.awaitingSendRoom = awaiting;
             engine.markReady(this);
         }
     }
@@ -279,7 +279,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         // Data may be sent before the handshake is complete (RFC 7413 section 4.2.2), so the state is not
         // sufficient.
         boolean beforeSyn = !state.isSynchronized() && sndNxt == iss;
-        return flight == null ? 0 : beforeSyn ? queuedBytes() : Math.max(0, flight.queue.endSeq() - sndNxt);
+        return sendState == null ? 0 : beforeSyn ? queuedBytes() : Math.max(0, sendState.queue.endSeq() - sndNxt);
     }
 
     /**
@@ -533,7 +533,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     /** Returns the number of bytes passed to {@link #send} and not acknowledged yet. */
     public int queuedBytes() {
-        return flight == null ? 0 : flight.queue.lengthBytes();
+        return sendState == null ? 0 : sendState.queue.lengthBytes();
     }
 
     /** Returns the number of bytes delivered but not reported to {@link #reportRead} yet. */
@@ -578,7 +578,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     /** Returns the estimated number of bytes in the network (pipe of RFC 6675). */
     public int inFlightBytes() {
-        return flight == null ? 0 : flight.pipeBytes();
+        return sendState == null ? 0 : sendState.pipeBytes();
     }
 
     /** Returns the retransmission timeout without backoff. */
@@ -653,27 +653,27 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     /** Returns whether data is queued or in flight. */
     boolean isSending() {
-        return flight != null && !flight.isIdle();
+        return sendState != null && !sendState.isIdle();
     }
 
-    Flight requireFlight() {
-        if (flight == null) {
-            flight = engine.pools.acquireFlight();
+    SendState requireSendState() {
+        if (sendState == null) {
+            sendState = engine.pools.acquireSendState();
             // Before the SYN is acknowledged, data starts after it.
-            flight.reset(sndUna == iss && !state.isSynchronized() ? iss + 1 : sndNxt);
+            sendState.reset(sndUna == iss && !state.isSynchronized() ? iss + 1 : sndNxt);
             if (state.isSynchronized()) {
                 lastProgressNanos = FROM_NOW;
             }
             if (rate != null) {
-                flight.scoreboard.startRecording();
+                sendState.scoreboard.startRecording();
             }
-            SendTimeStatistics.begin(this, flight);
-        } else if (flight.isIdle()) {
-            flight.resume();
+            SendTimeStatistics.begin(this, sendState);
+        } else if (sendState.isIdle()) {
+            sendState.resume();
             lastProgressNanos = FROM_NOW;
-            SendTimeStatistics.begin(this, flight);
+            SendTimeStatistics.begin(this, sendState);
         }
-        return flight;
+        return sendState;
     }
 
     @Override

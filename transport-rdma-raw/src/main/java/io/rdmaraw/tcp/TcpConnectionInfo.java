@@ -1,8 +1,8 @@
 package io.rdmaraw.tcp;
 
 import io.rdmaraw.tcp.congestion.CongestionControl;
-import io.rdmaraw.tcp.send.Flight;
 import io.rdmaraw.tcp.send.RecoveryState;
+import io.rdmaraw.tcp.send.SendState;
 
 /**
  * A snapshot of a connection's state, like Linux's TCP_INFO. Times are in nanoseconds, sizes in bytes.
@@ -77,7 +77,7 @@ public record TcpConnectionInfo(TcpState state, String congestionControl, boolea
     private static final ConnectionExtras NO_EXTRAS = new ConnectionExtras();
 
     static TcpConnectionInfo of(TcpConnection c) {
-        Flight f = c.flight;
+        SendState f = c.sendState;
         ConnectionExtras extras = c.extras == null ? NO_EXTRAS : c.extras;
         int sackedBytes = f == null ? 0 : f.scoreboard.sackedBytes();
         int unacknowledgedBytes = c.sndNxt - c.sndUna;

@@ -307,7 +307,7 @@ class DataTest {
     void nagleForgetsASmallSegmentBeforeTheSequenceNumbersWrapped() {
         Dialogue d = established(plain().noDelay(false));
         d.send(1000).says("PA 1 len 1000 ack 1");
-        d.c.flight.smallEndSeq = d.c.sndNxt + (1 << 30);
+        d.c.sendState.smallEndSeq = d.c.sndNxt + (1 << 30);
         d.send(500).says("PA 1001 len 500 ack 1");
     }
 

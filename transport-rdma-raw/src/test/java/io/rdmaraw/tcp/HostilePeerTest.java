@@ -194,16 +194,16 @@ class HostilePeerTest {
 
     static void check(TcpConnection c) {
         if (c.state() == TcpState.CLOSED || c.state() == TcpState.TIME_WAIT) {
-            assertEquals(null, c.flight);
+            assertEquals(null, c.sendState);
             assertEquals(null, c.reassembly);
             return;
         }
         assertTrue(Sequence.beforeOrAt(c.sndUna, c.sndNxt));
         assertTrue(Sequence.beforeOrAt(c.rcvNxt, c.rcvAdv));
         assertTrue(c.cwnd >= 0 && c.inFlightBytes() >= 0 && c.unreadBytes >= 0);
-        if (c.flight != null && c.state().isSynchronized()) {
-            assertEquals(c.sndUna, c.flight.scoreboard.startSeq());
-            assertEquals(c.sndNxt, c.flight.scoreboard.endSeq());
+        if (c.sendState != null && c.state().isSynchronized()) {
+            assertEquals(c.sndUna, c.sendState.scoreboard.startSeq());
+            assertEquals(c.sndNxt, c.sendState.scoreboard.endSeq());
             assertTrue(c.deadlineNanos() != Tcb.NEVER || c.is(Tcb.READY), "something to send but no deadline: " + c);
         }
     }

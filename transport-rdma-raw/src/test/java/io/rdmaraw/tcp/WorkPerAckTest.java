@@ -30,7 +30,7 @@ class WorkPerAckTest {
     }
 
     private static void assertBounded(Dialogue d, long before, int acks, int delivered) {
-        long visited = d.c.flight.scoreboard.visitedEntries - before;
+        long visited = d.c.sendState.scoreboard.visitedEntries - before;
         long most = (long) acks * MAX_PER_ACK + (long) delivered * MAX_PER_SEGMENT;
         assertTrue(visited <= most, visited + " entries for " + acks + " ACKs that reported " + delivered);
     }
@@ -38,13 +38,13 @@ class WorkPerAckTest {
     @Test
     void flightHasExpectedLength() {
         Dialogue d = inFlight(Dialogue.plain());
-        assertEquals(SEGMENTS, d.c.flight.scoreboard.entryCount());
+        assertEquals(SEGMENTS, d.c.sendState.scoreboard.entryCount());
     }
 
     @Test
     void alternatingBlocksCostLittle() {
         Dialogue d = inFlight(Dialogue.plain());
-        long before = d.c.flight.scoreboard.visitedEntries;
+        long before = d.c.sendState.scoreboard.visitedEntries;
         for (int i = 0; i < ACKS; i++) {
             int end = i % 2 == 0 ? END : 1 + 2 * MSS;
             d.hears("A 1 ack 1 win 60000 sack " + (1 + MSS) + "-" + end);
@@ -55,7 +55,7 @@ class WorkPerAckTest {
     @Test
     void randomBlocksCostLittle() {
         Dialogue d = inFlight(Dialogue.plain());
-        long before = d.c.flight.scoreboard.visitedEntries;
+        long before = d.c.sendState.scoreboard.visitedEntries;
         Random random = new Random(1);
         for (int i = 0; i < ACKS; i++) {
             StringBuilder blocks = new StringBuilder();
@@ -82,12 +82,12 @@ class WorkPerAckTest {
         d.c.minRttNanos = 1_000_000_000L;
         d.c.srttNanos = 1_000_000_000L;
         d.after(1);
-        long before = d.c.flight.scoreboard.visitedEntries;
+        long before = d.c.sendState.scoreboard.visitedEntries;
         for (int i = 0; i < ACKS; i++) {
             int start = END - (i + 1) * MSS;
             d.hears("A 1 ack 1 win 60000 sack " + start + "-" + (reportAll ? END : start + MSS));
         }
-        assertEquals(0, d.c.flight.scoreboard.lostBytes());
+        assertEquals(0, d.c.sendState.scoreboard.lostBytes());
         assertBounded(d, before, ACKS, ACKS);
     }
 
@@ -99,7 +99,7 @@ class WorkPerAckTest {
         d.c.minRttNanos = 1_000_000_000L;
         d.c.srttNanos = 1_000_000_000L;
         d.after(1).hears("A 1 ack 1 win 60000 sack " + (END - MSS) + "-" + END);
-        long before = d.c.flight.scoreboard.visitedEntries;
+        long before = d.c.sendState.scoreboard.visitedEntries;
         for (int i = 0; i < ACKS; i++) {
             d.hears("A 1 ack 1 win " + (60_000 + i % 2) + " sack " + (END - MSS) + "-" + END);
         }
@@ -120,11 +120,11 @@ class WorkPerAckTest {
     @Test
     void segmentsInFlightAreLimited() {
         Dialogue d = inFlight(Dialogue.plain().limits(TcpLimits.builder().maxSegmentsInFlight(1000).build()));
-        assertEquals(1000, d.c.flight.scoreboard.entryCount());
+        assertEquals(1000, d.c.sendState.scoreboard.entryCount());
         for (int acked = 1; acked <= SEGMENTS; acked++) {
             d.hears("A 1 ack " + (1 + acked * MSS) + " win 60000").after(0);
         }
-        assertEquals(null, d.c.flight);
+        assertEquals(null, d.c.sendState);
         d.assertReleased();
     }
 }

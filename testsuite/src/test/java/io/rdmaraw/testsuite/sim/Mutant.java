@@ -108,7 +108,7 @@ record Mutant(String name, String file, List<Change> changes) {
             new Mutant("data of the SYN taken from the wrong place", "Handshake", "queue.slice(c.iss + 1, length,",
                     "queue.slice(c.iss + 1 + length / 2, length - length / 2,"),
             new Mutant("data of the SYN acknowledged and not let go", "Handshake",
-                    "c.flight.queue.acknowledge(s.ack);", "c.flight.queue.endSeq();"),
+                    "c.sendState.queue.acknowledge(s.ack);", "c.sendState.queue.endSeq();"),
             new Mutant("data of the SYN acknowledged and not delivered", "Handshake",
                     "s.seq++; DataInput.process(c, s, now); s.seq--; s.flags = flags;",
                     "c.rcvNxt += s.payloadLength; s.flags = flags;"),

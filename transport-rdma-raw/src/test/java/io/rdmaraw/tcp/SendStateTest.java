@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.rdmaraw.tcp.send.Flight;
+import io.rdmaraw.tcp.send.SendState;
 import org.junit.jupiter.api.Test;
 
-/** The flight of a connection is released at the end of a turn that leaves nothing to send. */
-class FlightTest {
+/** The send state of a connection is released at the end of a turn that leaves nothing to send. */
+class SendStateTest {
     private static Dialogue sent(int bytes) {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.send(bytes).says("PA 1 len " + bytes + " ack 1");
@@ -20,26 +20,26 @@ class FlightTest {
     @Test
     void idleConnectionHasNoFlight() {
         Dialogue d = sent(100);
-        assertNotNull(d.c.flight);
+        assertNotNull(d.c.sendState);
         d.hears("A 1 ack 101");
         assertEquals(0, d.c.queuedBytes());
         d.saysNothing();
-        assertNull(d.c.flight);
+        assertNull(d.c.sendState);
     }
 
     /** A request that acknowledges the previous reply is answered in the same turn. */
     @Test
     void replyInSameTurnReusesFlight() {
         Dialogue d = sent(100);
-        Flight flight = d.c.flight;
+        SendState sendState = d.c.sendState;
         d.hears("PA 1 len 10 ack 101");
-        assertTrue(flight.isIdle());
+        assertTrue(sendState.isIdle());
         d.send(200);
-        assertSame(flight, d.c.flight);
+        assertSame(sendState, d.c.sendState);
         d.says("PA 101 len 200 ack 11");
-        assertSame(flight, d.c.flight);
+        assertSame(sendState, d.c.sendState);
         d.hears("A 11 ack 301").saysNothing();
-        assertNull(d.c.flight);
+        assertNull(d.c.sendState);
         d.assertReleased();
     }
 
@@ -54,17 +54,17 @@ class FlightTest {
         assertEquals(Integer.MAX_VALUE, d.c.slowStartThresholdBytes());
     }
 
-    /** Recovery state belongs to a single flight. */
+    /** The state of a recovery is not kept in a resumed or pooled send state. */
     @Test
     void flightUsedByRecoveryIsReleasedAtOnce() {
         Dialogue d = sent(100);
-        Flight flight = d.c.flight;
-        flight.recovery.oneByOne = true;
+        SendState sendState = d.c.sendState;
+        sendState.recovery.oneByOne = true;
         d.hears("A 1 ack 101");
-        assertNull(d.c.flight);
+        assertNull(d.c.sendState);
         d.send(100);
-        assertSame(flight, d.c.flight, "from the pool");
-        assertTrue(flight.recovery.isUnused());
+        assertSame(sendState, d.c.sendState, "from the pool");
+        assertTrue(sendState.recovery.isUnused());
     }
 
     /** No data waits for the peer, even if the loop advances the time late. */
@@ -77,7 +77,7 @@ class FlightTest {
         d.now += 5_000_000_000L;
         d.engine.advance(d.now);
         d.saysNothing().state(TcpState.ESTABLISHED);
-        assertNull(d.c.flight);
+        assertNull(d.c.sendState);
     }
 
     /** Time between the ACK and the end of the turn is not busy time. */
@@ -96,11 +96,11 @@ class FlightTest {
     @Test
     void finReusesFlight() {
         Dialogue d = sent(100);
-        Flight flight = d.c.flight;
+        SendState sendState = d.c.sendState;
         d.hears("A 1 ack 101");
         d.c.shutdownOutput();
-        assertSame(flight, d.c.flight);
+        assertSame(sendState, d.c.sendState);
         d.says("FA 101 ack 1").hears("A 1 ack 102").saysNothing();
-        assertNull(d.c.flight);
+        assertNull(d.c.sendState);
     }
 }

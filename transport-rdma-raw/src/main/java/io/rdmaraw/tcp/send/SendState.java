@@ -2,9 +2,9 @@ package io.rdmaraw.tcp.send;
 
 /**
  * The state of a connection with data to send or in flight. Idle connections have none. The engine pools
- * instances in a stack, so a new flight is likely to be in the CPU cache.
+ * instances in a stack, so an acquired one is likely to be in the CPU cache.
  */
-public final class Flight {
+public final class SendState {
     private static final int MAX_POOLED_CAPACITY = 64;
 
     /** Reason why a connection cannot send more, other than the path. */
@@ -30,7 +30,7 @@ public final class Flight {
     public boolean awaitingSendRoom;
     /**
      * All data is acknowledged and nothing is queued. If the user sends a reply at once, the connection continues
-     * with this flight; otherwise it is returned to the pool at the end of the connection's turn.
+     * with this instance; otherwise it is returned to the pool at the end of the connection's turn.
      */
     private boolean idle;
 
@@ -46,7 +46,7 @@ public final class Flight {
     }
 
     /**
-     * Marks the flight as idle when all data is acknowledged. Returns false if it cannot be resumed and must be
+     * Marks the state as idle when all data is acknowledged. Returns false if it cannot be resumed and must be
      * released.
      */
     public boolean markIdle() {
@@ -58,7 +58,7 @@ public final class Flight {
         return idle;
     }
 
-    /** Resumes an idle flight for new data. */
+    /** Resumes an idle state for new data. */
     public void resume() {
         idle = false;
         recovery.recoveryPoint = queue.endSeq();
@@ -67,7 +67,7 @@ public final class Flight {
         awaitingSendRoom = false;
     }
 
-    /** Returns whether the flight is small enough for the pool. */
+    /** Returns whether the state is small enough for the pool. */
     public boolean isPoolable() {
         return queue.capacity() <= MAX_POOLED_CAPACITY && scoreboard.capacity() <= MAX_POOLED_CAPACITY;
     }
