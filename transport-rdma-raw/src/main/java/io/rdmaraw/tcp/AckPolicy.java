@@ -23,7 +23,7 @@ final class AckPolicy {
         c.quickAcks = on ? ALWAYS_QUICK : 0;
         if (on && c.is(Tcb.ACK_DELAYED)) {
             c.set(Tcb.ACK_NOW);
-            c.engine.markReady(c);
+            c.engine.queueOutput(c);
         }
     }
 

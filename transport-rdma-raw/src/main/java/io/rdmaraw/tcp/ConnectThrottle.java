@@ -46,15 +46,15 @@ final class ConnectThrottle {
             waiting = new ArrayDeque<>();
         }
         counters.opensDelayed++;
-        // READY is set although the connection is not in the ready queue, so that no other event adds it there.
-        c.set(Tcb.READY);
+        // OUTPUT_QUEUED is set although the connection is not in the queue, so that no other event adds it there.
+        c.set(Tcb.OUTPUT_QUEUED);
         waiting.add(c);
     }
 
     private void permit(TcpConnection c) {
         freeSynSlots--;
         c.hasSynSlot = true;
-        c.engine.markReady(c);
+        c.engine.queueOutput(c);
     }
 
     /**
@@ -78,7 +78,7 @@ final class ConnectThrottle {
         refill(now);
         while (freeSynSlots > 0 && !isEmpty()) {
             TcpConnection c = waiting.poll();
-            c.clear(Tcb.READY);
+            c.clear(Tcb.OUTPUT_QUEUED);
             if (c.state == TcpState.SYN_SENT) {
                 permit(c);
             }

@@ -158,7 +158,7 @@ final class ConnectionTimers {
             return;
         }
         c.idleDeadlineNanos = Tcb.FROM_NOW;
-        c.engine.markReady(c);
+        c.engine.queueOutput(c);
     }
 
     /** Handles the timers that have expired; called by the timer wheel. */
@@ -195,7 +195,7 @@ final class ConnectionTimers {
             onIdle(c, now);
         }
         if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
-            c.engine.markReady(c);
+            c.engine.queueOutput(c);
         }
     }
 

@@ -42,7 +42,7 @@ final class EngineInvariants {
     private void check(TcpConnection c) {
         expect(c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT, c, "is over and still in the table");
         expect(c.engine == engine, c, "is of another engine");
-        expect(c.is(Tcb.READY) == queued.contains(c), c, "and the list of those that may send do not agree");
+        expect(c.is(Tcb.OUTPUT_QUEUED) == queued.contains(c), c, "and the list of those that may send do not agree");
         if (c.listener != null) {
             checkHalfOpen(c);
         }
@@ -56,7 +56,7 @@ final class EngineInvariants {
             orphanBytes += c.queuedBytes();
         }
         expect(c.is(Tcb.CLOSE_CALLED) == (c.orphan != null), c, "and the list of the closed do not agree");
-        if (!c.is(Tcb.READY)) {
+        if (!c.is(Tcb.OUTPUT_QUEUED)) {
             checkDeadline(c);
         }
     }

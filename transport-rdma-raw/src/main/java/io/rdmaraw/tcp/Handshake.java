@@ -223,11 +223,11 @@ final class Handshake {
             // Simultaneous open (RFC 9293 figure 8): answer with a SYN-ACK that has the same sequence number.
             c.engine.connectThrottle.onLeaveSynSent(c, now);
             if (c.sndNxt == c.iss && c.engine.connectThrottle.remove(c)) {
-                c.clear(Tcb.READY);
+                c.clear(Tcb.OUTPUT_QUEUED);
             }
             c.state = SYN_RECEIVED;
             c.set(Tcb.SYN_DUE);
-            c.engine.markReady(c);
+            c.engine.queueOutput(c);
             return;
         }
         c.engine.connectThrottle.onLeaveSynSent(c, now);
@@ -284,7 +284,7 @@ final class Handshake {
         c.set(Tcb.SYN_DUE);
         listener.engineHalfOpenCount++;
         engine.connections.add(c);
-        engine.markReady(c);
+        engine.queueOutput(c);
         return c;
     }
 

@@ -149,7 +149,7 @@ final class Pacer {
     /**
      * Schedules the connection if its data waits for the pacer. Called when it has nothing more to send for now.
      *
-     * @return true if the connection waits for the pacer, which then makes it ready in time
+     * @return true if the connection waits for the pacer, which then queues it in time
      */
     static boolean schedule(TcpConnection c) {
         Pacer p = c.pacer;

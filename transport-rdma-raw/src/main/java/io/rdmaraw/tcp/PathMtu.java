@@ -128,7 +128,7 @@ final class PathMtu {
             }
         }
         sb.splitLost(c.sndMss);
-        c.engine.markReady(c);
+        c.engine.queueOutput(c);
     }
 
     /**

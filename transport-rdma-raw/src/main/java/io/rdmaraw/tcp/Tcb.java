@@ -54,8 +54,8 @@ abstract sealed class Tcb permits TcpConnection {
     static final int ECE_PENDING = 1 << 23;
     /** The window was reduced for ECE: the next new data carries CWR (RFC 3168 section 6.1.2). */
     static final int CWR_PENDING = 1 << 24;
-    /** The connection is in the engine's {@link ReadyQueue} or waits in the {@link ConnectThrottle}. */
-    static final int READY = 1 << 25;
+    /** The connection is in the engine's {@link OutputQueue} or waits in the {@link ConnectThrottle}. */
+    static final int OUTPUT_QUEUED = 1 << 25;
     static final int TS_RECENT_VALID = 1 << 26;
     /** The outstanding tail loss probe was a retransmission. */
     static final int TLP_RETRANSMISSION = 1 << 27;
@@ -88,7 +88,7 @@ abstract sealed class Tcb permits TcpConnection {
     int hash;
 
     // ---- lists and timers ----
-    TcpConnection nextReady;
+    TcpConnection nextInOutputQueue;
     /** Deadline at which the connection is filed in the timer wheel. */
     long wheelDeadlineNanos = NEVER;
     /** Earliest deadline of all timers at the last {@link ConnectionTimers#schedule}. */

@@ -54,7 +54,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
                     + " more would pass its limit of 1 GiB; wait for acked() before sending more");
         }
         requireSendState().queue.add(data, length);
-        engine.markReady(this);
+        engine.queueOutput(this);
     }
 
     /** Maximum length of the send queue. Half of the sequence space must remain free. */
@@ -91,7 +91,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         } else if (state == CLOSE_WAIT) {
             state = LAST_ACK;
         }
-        engine.markReady(this);
+        engine.queueOutput(this);
     }
 
     /**
@@ -139,7 +139,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         engine.receiveMemory.subtractRead(this, bytes);
         if (ReceiveWindow.needsUpdate(this)) {
             set(ACK_NOW);
-            engine.markReady(this);
+            engine.queueOutput(this);
         }
     }
 
@@ -161,7 +161,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         assign(NO_DELAY, on);
         if (on) {
             assign(OVERRIDE_SWS, is(OVERRIDE_SWS) || isCorked() && unsentBytes() > 0);
-            engine.markReady(this);
+            engine.queueOutput(this);
         }
     }
 
@@ -173,7 +173,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void cork(boolean on) {
         if (on != isCorked()) {
             requireExtras().corked = on;
-            engine.markReady(this);
+            engine.queueOutput(this);
         }
     }
 
@@ -270,7 +270,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void setAwaitingSendRoom(boolean awaiting) {
         if (sendState != null && sendState.awaitingSendRoom != awaiting) {
             sendState.awaitingSendRoom = awaiting;
-            engine.markReady(this);
+            engine.queueOutput(this);
         }
     }
 
@@ -320,7 +320,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
     public void keepAlive(boolean on) {
         assign(KEEP_ALIVE, on);
         ConnectionTimers.startKeepAlive(this);
-        engine.markReady(this);
+        engine.queueOutput(this);
     }
 
     /**
@@ -361,7 +361,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
      */
     public void userTimeoutMillis(int millis) {
         userTimeoutMillis = checkMillis("The user timeout", millis);
-        engine.markReady(this);
+        engine.queueOutput(this);
     }
 
     /**
@@ -395,7 +395,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         if (!congestion.name().equals(name)) {
             DeliveryRate.setCongestionControl(this, factory.create());
             // Data may have been waiting for the previous control's pacer, which no longer wakes the connection.
-            engine.markReady(this);
+            engine.queueOutput(this);
         }
     }
 
@@ -411,7 +411,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
                     + " bytes a second must not be negative; 0 stands for no limit");
         }
         Pacer.setMaxRate(this, bytesPerSecond);
-        engine.markReady(this);
+        engine.queueOutput(this);
     }
 
     /**
@@ -450,7 +450,7 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         maxReceiveBufferBytes = bytes;
         if (ReceiveWindow.needsUpdate(this)) {
             set(ACK_NOW);
-            engine.markReady(this);
+            engine.queueOutput(this);
         }
     }
 

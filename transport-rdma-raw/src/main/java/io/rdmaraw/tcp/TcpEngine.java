@@ -58,7 +58,7 @@ public final class TcpEngine {
     private final ListenerTable listeners = new ListenerTable();
     private final TimeWaitTable timeWait;
     private final ActiveOpens activeOpens;
-    private final ReadyQueue readyQueue = new ReadyQueue();
+    private final OutputQueue outputQueue = new OutputQueue();
     private int burstSegments;
     private int segmentationBytes;
     private long nowNanos;
@@ -156,7 +156,7 @@ public final class TcpEngine {
             c.segmentsIn += count;
             SegmentInput.process(c, s, nowNanos);
             if (c.state != TcpState.CLOSED && c.state != TcpState.TIME_WAIT) {
-                markReady(c);
+                queueOutput(c);
             }
             return;
         }
@@ -248,27 +248,27 @@ public final class TcpEngine {
             return true;
         }
         TcpConnection c;
-        while ((c = readyQueue.head()) != null) {
+        while ((c = outputQueue.head()) != null) {
             boolean live = isLive(c);
             if (live && burstSegments < MAX_BURST_SEGMENTS && pollConnection(c, nowNanos, out)) {
                 int count = out.segmentCount();
                 burstSegments += count;
                 c.segmentsOut += count;
                 counters.segmentsOut += count;
-                if (c == readyQueue.head() && SegmentOutput.hasNothingToSend(c)) {
+                if (c == outputQueue.head() && SegmentOutput.hasNothingToSend(c)) {
                     burstSegments = 0;
-                    readyQueue.removeHead();
+                    outputQueue.removeHead();
                     ConnectionTimers.schedule(c, nowNanos);
                 }
                 return true;
             }
             boolean atBurstLimit = burstSegments >= MAX_BURST_SEGMENTS;
             burstSegments = 0;
-            readyQueue.removeHead();
-            if (isLive(c) && !atBurstLimit) {
+            outputQueue.removeHead();
+            if (isLive(c) && exhausted) {
                 ConnectionTimers.schedule(c, nowNanos);
-            } else if (live && atBurstLimit) {
-                markReady(c);
+            } else if (live && !exhausted) {
+                queueOutput(c);
             }
         }
         // The last connection may have failed and queued a RST.
@@ -280,7 +280,7 @@ public final class TcpEngine {
      * sent first.
      */
     public TcpConnection nextToPoll() {
-        return replies.isEmpty() ? readyQueue.head() : null;
+        return replies.isEmpty() ? outputQueue.head() : null;
     }
 
     private boolean pollReply(Segment out) {
@@ -349,7 +349,7 @@ public final class TcpEngine {
             count++;
         }
         while ((c = paceQueue.pollDue(nowNanos)) != null) {
-            markReady(c);
+            queueOutput(c);
             count++;
         }
         timeWait.expire(nowNanos);
@@ -363,7 +363,7 @@ public final class TcpEngine {
      * {@link Long#MAX_VALUE} if only a segment or a call of a user can change anything.
      */
     public long nextDeadlineNanos() {
-        if (readyQueue.head() != null || !replies.isEmpty()) {
+        if (outputQueue.head() != null || !replies.isEmpty()) {
             return nowNanos;
         }
         return nextTimerNanos();
@@ -430,7 +430,7 @@ public final class TcpEngine {
         connections.remove(c);
         wheel.cancel(c);
         paceQueue.remove(c);
-        unmarkReady(c);
+        unqueueOutput(c);
         connectThrottle.onLeaveSynSent(c, nowNanos);
         receiveMemory.release(c);
         if (c.reassembly != null) {
@@ -460,7 +460,7 @@ public final class TcpEngine {
         if (c.orphan != null) {
             orphans.append(c);
         }
-        markReady(c);
+        queueOutput(c);
     }
 
     /**
@@ -473,15 +473,15 @@ public final class TcpEngine {
         timeWait.add(c, nowNanos);
     }
 
-    private void unmarkReady(TcpConnection c) {
-        if (!c.is(Tcb.READY)) {
+    private void unqueueOutput(TcpConnection c) {
+        if (!c.is(Tcb.OUTPUT_QUEUED)) {
             return;
         }
-        c.clear(Tcb.READY);
+        c.clear(Tcb.OUTPUT_QUEUED);
         if (connectThrottle.remove(c)) {
             return;
         }
-        readyQueue.remove(c);
+        outputQueue.remove(c);
     }
 
     // ---- statistics ----
@@ -540,7 +540,7 @@ public final class TcpEngine {
      */
     public List<String> invariantViolations() {
         List<TcpConnection> queued = new ArrayList<>(connectThrottle.waiting());
-        for (TcpConnection c = readyQueue.head(); c != null; c = c.nextReady) {
+        for (TcpConnection c = outputQueue.head(); c != null; c = c.nextInOutputQueue) {
             queued.add(c);
         }
         return EngineInvariants.violations(this, queued);
@@ -560,8 +560,8 @@ public final class TcpEngine {
         return segmentationBytes;
     }
 
-    void markReady(TcpConnection c) {
-        readyQueue.add(c);
+    void queueOutput(TcpConnection c) {
+        outputQueue.add(c);
     }
 
     void removeListener(TcpListener listener) {

@@ -18,7 +18,7 @@ class SendStateTest {
     }
 
     @Test
-    void idleConnectionHasNoFlight() {
+    void idleConnectionHasNoSendState() {
         Dialogue d = sent(100);
         assertNotNull(d.c.sendState);
         d.hears("A 1 ack 101");
@@ -29,7 +29,7 @@ class SendStateTest {
 
     /** A request that acknowledges the previous reply is answered in the same turn. */
     @Test
-    void replyInSameTurnReusesFlight() {
+    void replyInSameTurnReusesSendState() {
         Dialogue d = sent(100);
         SendState sendState = d.c.sendState;
         d.hears("PA 1 len 10 ack 101");
@@ -45,7 +45,7 @@ class SendStateTest {
 
     /** The second segment arrives while nothing is in flight. */
     @Test
-    void idleFlightCountsAsNoFlight() {
+    void idleSendStateCountsAsNone() {
         Dialogue d = sent(100);
         d.hears("A 1 ack 101").hears("A 1 ack 101 win 2000");
         assertEquals(0, d.c.inFlightBytes());
@@ -56,7 +56,7 @@ class SendStateTest {
 
     /** The state of a recovery is not kept in a resumed or pooled send state. */
     @Test
-    void flightUsedByRecoveryIsReleasedAtOnce() {
+    void sendStateUsedByRecoveryIsReleasedAtOnce() {
         Dialogue d = sent(100);
         SendState sendState = d.c.sendState;
         sendState.recovery.oneByOne = true;
@@ -69,7 +69,7 @@ class SendStateTest {
 
     /** No data waits for the peer, even if the loop advances the time late. */
     @Test
-    void connectionWithIdleFlightDoesNotTimeOut() {
+    void connectionWithIdleSendStateDoesNotTimeOut() {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.userTimeoutMillis(1_000);
         d.send(100).says("PA 1 len 100 ack 1");
@@ -94,7 +94,7 @@ class SendStateTest {
     }
 
     @Test
-    void finReusesFlight() {
+    void finReusesSendState() {
         Dialogue d = sent(100);
         SendState sendState = d.c.sendState;
         d.hears("A 1 ack 101");

@@ -1,7 +1,7 @@
 package io.rdmaraw.tcp;
 
-/** A FIFO queue of the connections that have something to send, linked by {@link Tcb#nextReady}. */
-final class ReadyQueue {
+/** A FIFO queue of the connections that have something to send, linked by {@link Tcb#nextInOutputQueue}. */
+final class OutputQueue {
     private TcpConnection head;
     private TcpConnection tail;
 
@@ -10,14 +10,14 @@ final class ReadyQueue {
     }
 
     void add(TcpConnection c) {
-        if (c.is(Tcb.READY)) {
+        if (c.is(Tcb.OUTPUT_QUEUED)) {
             return;
         }
-        c.set(Tcb.READY);
+        c.set(Tcb.OUTPUT_QUEUED);
         if (tail == null) {
             head = c;
         } else {
-            tail.nextReady = c;
+            tail.nextInOutputQueue = c;
         }
         tail = c;
     }
@@ -25,28 +25,28 @@ final class ReadyQueue {
     /** Removes the first connection after its turn. */
     void removeHead() {
         TcpConnection c = head;
-        head = c.nextReady;
-        c.nextReady = null;
+        head = c.nextInOutputQueue;
+        c.nextInOutputQueue = null;
         if (head == null) {
             tail = null;
         }
-        c.clear(Tcb.READY);
+        c.clear(Tcb.OUTPUT_QUEUED);
     }
 
-    /** Removes a connection that is in the queue. */
+    /** Removes a queued connection. The caller has cleared {@link Tcb#OUTPUT_QUEUED}, unlike for {@link #removeHead}. */
     void remove(TcpConnection c) {
         TcpConnection before = null;
-        for (TcpConnection other = head; other != c; other = other.nextReady) {
+        for (TcpConnection other = head; other != c; other = other.nextInOutputQueue) {
             before = other;
         }
         if (before == null) {
-            head = c.nextReady;
+            head = c.nextInOutputQueue;
         } else {
-            before.nextReady = c.nextReady;
+            before.nextInOutputQueue = c.nextInOutputQueue;
         }
         if (tail == c) {
             tail = before;
         }
-        c.nextReady = null;
+        c.nextInOutputQueue = null;
     }
 }
