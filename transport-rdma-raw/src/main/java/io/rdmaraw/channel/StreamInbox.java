@@ -30,9 +30,9 @@ final class StreamInbox {
     private boolean readFailed;
     /**
      * Set while bytes have left the receive queue and are not in a complete message yet. If copying fails, it remains
-     * set: these bytes are lost.
+     * set, and these bytes are lost.
      */
-    private boolean bytesLost;
+    private boolean copyInProgress;
 
     StreamInbox(RdmaRawSocketChannel channel) {
         this.channel = channel;
@@ -131,7 +131,7 @@ final class StreamInbox {
     private void handleReadFailure(Throwable cause) {
         channel.pipeline().fireChannelReadComplete();
         channel.pipeline().fireExceptionCaught(cause);
-        if (bytesLost || readFailed || cause instanceof OutOfMemoryError) {
+        if (copyInProgress /* its bytes are lost */ || readFailed || cause instanceof OutOfMemoryError) {
             closeChannel();
         } else {
             readFailed = true;
@@ -203,7 +203,7 @@ final class StreamInbox {
             copy.ensureWritable(1);
             handle.attemptedBytesRead(copy.writableBytes());
             while (copy.isWritable() && !received.isEmpty()) {
-                bytesLost = true;
+                copyInProgress = true;
                 ByteBuf piece = received.poll(copy.writableBytes());
                 try {
                     copy.writeBytes(piece);
@@ -215,7 +215,7 @@ final class StreamInbox {
             copy.release();
             throw e;
         }
-        bytesLost = false;
+        copyInProgress = false;
         return copy;
     }
 

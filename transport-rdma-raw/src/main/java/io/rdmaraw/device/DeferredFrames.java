@@ -38,8 +38,8 @@ final class DeferredFrames {
         }
         flowTags[size] = burst.flowTag(index);
         checksumsVerified[size] = burst.checksumVerified(index);
-        // endOfUntagged returns the index of this frame only if the frame is tagged.
-        vlanTagged[size] = burst.endOfUntagged(index, index + 1) == index;
+        // firstTagged returns the index of this frame only if the frame is tagged.
+        vlanTagged[size] = burst.firstTagged(index, index + 1) == index;
         frames[size++] = burst.takeFrame(index);
     }
 

@@ -197,7 +197,7 @@ final class FrameDispatcher {
         }
         int runEnd = Math.min(burst.endOfRun(from), end);
         if (entry.dropsVlanTagged) {
-            runEnd = burst.endOfUntagged(from, runEnd);
+            runEnd = burst.firstTagged(from, runEnd);
             if (runEnd == from) {
                 return from;
             }
@@ -212,7 +212,7 @@ final class FrameDispatcher {
     }
 
     private void dispatchFrame(FlowTagTable.Entry entry, int index) {
-        boolean vlanTagged = entry != null && entry.dropsVlanTagged && burst.endOfUntagged(index, index + 1) == index;
+        boolean vlanTagged = entry != null && entry.dropsVlanTagged && burst.firstTagged(index, index + 1) == index;
         dispatchFrame(entry, burst.takeFrame(index), burst.checksumVerified(index), vlanTagged);
     }
 

@@ -2,12 +2,12 @@ package io.rdmaraw.memory;
 
 /**
  * The part of a slab that is divided into chunks. With striding receive queues, each receive request is one chunk. A
- * chunk consists of consecutive strides, and each frame occupies one or more adjacent strides. For packets larger than
- * the MTU, a chunk is one stride of maximum packet length.
+ * chunk consists of consecutive strides, and each frame occupies one or more adjacent strides. For GSO frames, a
+ * chunk is one stride of maximum frame length.
  *
  * @param chunkCount      number of chunks
  * @param stridesPerChunk number of strides in a chunk, a power of two
- * @param strideBytes     length of a stride; a power of two, except for packets larger than the MTU
+ * @param strideBytes     length of a stride; a power of two, except for GSO frames
  * @param ordinaryFramesInSlots whether ordinary frames are received in slots
  */
 public record StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes, boolean ordinaryFramesInSlots) {
@@ -18,7 +18,7 @@ public record StrideLayout(int chunkCount, int stridesPerChunk, int strideBytes,
         this(chunkCount, stridesPerChunk, strideBytes, false);
     }
 
-    /** Returns a layout of one-frame chunks for packets of up to {@code frameBytes} bytes. */
+    /** Returns a layout of one-frame chunks for GSO frames of up to {@code frameBytes} bytes. */
     public static StrideLayout ofFrames(int count, int frameBytes) {
         // The distance must not be a power of two, or the first lines of the chunks would compete for a few cache
         // sets.

@@ -87,7 +87,7 @@ public class FrameQueue implements AutoCloseable {
         registeredRanges = device.registeredRanges();
         setup = QueueSetup.of(device, completionChannel, options);
         StridingPlan plan = setup.plan();
-        StrideLayout chunks = plan != null ? plan.layout() : GsoReceiveQueue.layout(setup.maxGsoBytes());
+        StrideLayout chunks = plan != null ? plan.layout() : GsoReception.layout(setup.maxGsoBytes());
         slab = Slab.allocate(device.protectionDomain(), registeredRanges, chunks,
                 plan != null ? plan.slotCount() : options.slotCount(), options.slotBytes());
         device.retain();

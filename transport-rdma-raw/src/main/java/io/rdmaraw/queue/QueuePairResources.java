@@ -56,7 +56,7 @@ public final class QueuePairResources implements AutoCloseable {
         boolean receivesGso = setup.maxGsoBytes() > 0;
         // Twice the depth, because receives of the queue pair and of the work queue complete here.
         receiveCompletionQueue = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
-                : 2 * options.receiveQueueDepth() + (receivesGso ? GsoReceiveQueue.DEPTH : 0));
+                : 2 * options.receiveQueueDepth() + (receivesGso ? GsoReception.DEPTH : 0));
         sendCompletionQueue = setup.completionQueue(options.sendQueueDepth());
         queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
                 .sendCompletionQueue(sendCompletionQueue)
@@ -71,7 +71,7 @@ public final class QueuePairResources implements AutoCloseable {
             striding = StridingQueuePair.open(setup, receiveCompletionQueue);
         }
         if (receivesGso) {
-            gsoQueue = GsoReceiveQueue.open(setup.device(), queuePair, receiveCompletionQueue);
+            gsoQueue = GsoReception.open(setup.device(), queuePair, receiveCompletionQueue);
         }
         // The burst arrays of both rings, plus space for alignment to cache lines.
         arena = new NativeArena(FrameQueue.MAX_BURST_FRAMES
@@ -100,7 +100,7 @@ public final class QueuePairResources implements AutoCloseable {
         }
     }
 
-    /** Starts the queue for TCP packets larger than the MTU, if there is one. */
+    /** Starts the queue for GSO frames, if there is one. */
     void startGsoQueue() {
         if (gsoQueue != null) {
             gsoQueue.toReady();
@@ -124,7 +124,7 @@ public final class QueuePairResources implements AutoCloseable {
         WorkQueue opened = device.context().createWorkQueue(device.protectionDomain(),
                 receiveRing.workQueueCompletionQueue(), depth, 1, 0);
         try {
-            GsoReceiveQueue.assign(device.context(), opened, gsoQueue);
+            GsoReception.assign(device.context(), opened, gsoQueue);
             opened.toReady();
         } catch (RuntimeException e) {
             opened.close();
@@ -176,7 +176,7 @@ public final class QueuePairResources implements AutoCloseable {
         return striding;
     }
 
-    /** Returns the queue for TCP packets larger than the MTU, or null. */
+    /** Returns the queue for GSO frames, or null. */
     WorkQueue gsoQueue() {
         return gsoQueue;
     }

@@ -15,8 +15,8 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  * @param compresses        whether the device compresses receive completions
  * @param completionVector  the completion vector; consecutive queues of a device use consecutive vectors
  * @param maxTsoBytes       maximum payload of a TSO send, or 0 without TSO
- * @param maxGsoBytes       maximum length of TCP packets larger than the MTU, or 0 if the device does not
- *                          deliver such packets
+ * @param maxGsoBytes       maximum length of GSO frames, or 0 if the device does not
+ *                          deliver them
  */
 public record QueueSetup(SharedDevice device, CompletionChannel completionChannel, FrameQueueOptions options,
                          DirectRingDriver driver,

@@ -95,7 +95,7 @@ public final class ReceiveBurst {
     }
 
     /** Returns the index of the first VLAN-tagged frame in a range, or {@code end} if there is none. */
-    public int endOfUntagged(int from, int end) {
+    public int firstTagged(int from, int end) {
         int index = from;
         while (index < end && !isTagged(index)) {
             index++;

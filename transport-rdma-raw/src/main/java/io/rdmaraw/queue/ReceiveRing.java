@@ -9,8 +9,8 @@ import io.rdmaraw.verbs.objects.VerbsObject;
 import io.rdmaraw.verbs.objects.WorkQueue;
 
 /**
- * The receiving half of a {@link FrameQueue}. It posts free slots to the receive queues and delivers the slots
- * that the device has filled. Subclasses determine how completions are polled.
+ * The receiving half of a {@link FrameQueue}. It posts free slots to the receive queues and adds the
+ * slots that the device has filled to a burst. Subclasses determine how completions are polled.
  *
  * <p>Handlers that hold received frames reduce the number of free slots. If few slots are left, received frames
  * are copied to other memory and their slots are posted again. Held frames can therefore not empty the receive
@@ -39,13 +39,13 @@ public abstract class ReceiveRing {
         this.copyOutBelow = copyOutBelow;
     }
 
-    /** Returns the receive queue of the queue pair. */
+    /** Returns the receive requests of the queue pair. */
     protected abstract ReceiveRequests queuePairRequests();
 
-    /** Returns the work queue of rules shared by several loops, or null if there is none. */
+    /** Returns the requests of the work queue of rules that several loops share, or null if there is no such queue. */
     protected abstract ReceiveRequests workQueueRequestsOrNull();
 
-    /** Returns the queue for packets larger than the MTU, or null if there is none. */
+    /** Returns the receive requests of the queue for GSO frames, or null if there is none. */
     protected ReceiveRequests gsoRequestsOrNull() {
         return null;
     }
@@ -57,7 +57,7 @@ public abstract class ReceiveRing {
     protected abstract void addWorkQueue(WorkQueue workQueue, int depth);
 
     /**
-     * Polls up to a burst of completions and passes received frames to {@link #deliver}.
+     * Polls up to a burst of completions and passes received frames to {@link #addToBurst}.
      *
      * @return the number of completions
      */
@@ -102,7 +102,7 @@ public abstract class ReceiveRing {
     }
 
     /** Adds a received frame to the burst. */
-    protected final void deliver(ReceiveBurst burst, int slotIndex, int lengthBytes, int flowTag,
+    protected final void addToBurst(ReceiveBurst burst, int slotIndex, int lengthBytes, int flowTag,
             boolean checksumVerified,
                        boolean copyOut) {
         if (copyOut) {

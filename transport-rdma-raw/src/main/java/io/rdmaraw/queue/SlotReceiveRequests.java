@@ -3,7 +3,7 @@ package io.rdmaraw.queue;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 
-/** Receive requests of one slot each for a frame, or of one chunk each for a packet larger than the MTU. */
+/** Receive requests of one slot each for a frame, or of one chunk each for a GSO frame. */
 public abstract class SlotReceiveRequests extends ReceiveRequests {
     /** Minimum number of slots to post at once, so that they share a doorbell. */
     private static final int REFILL_BATCH = 32;

@@ -48,10 +48,10 @@ final class VerbsReceiveRequests extends SlotReceiveRequests {
         this(queueNumber, target, slots, counters, depth, false, arena);
     }
 
-    /** Creates requests of the pool's chunks, for packets larger than the MTU. */
+    /** Creates requests of the pool's chunks, for GSO frames. */
     static VerbsReceiveRequests ofGso(int queueNumber, Target target, SlotPool slots, QueueCounters counters,
                                          NativeArena arena) {
-        return new VerbsReceiveRequests(queueNumber, target, slots, counters, GsoReceiveQueue.DEPTH, true, arena);
+        return new VerbsReceiveRequests(queueNumber, target, slots, counters, GsoReception.DEPTH, true, arena);
     }
 
     private VerbsReceiveRequests(int queueNumber, Target target, SlotPool slots, QueueCounters counters, int depth,

@@ -21,7 +21,7 @@ final class VerbsReceiveRing extends ReceiveRing {
     private final VerbsReceiveRequests queuePairRequests;
     /** Requests posted to the work queue of flow rules that several loops share (RSS); null until it is added. */
     private VerbsReceiveRequests workQueueRequests;
-    /** Requests for TCP packets larger than the MTU; null if the device does not deliver such packets. */
+    /** Requests for GSO frames; null if the device does not deliver them. */
     private final VerbsReceiveRequests gsoRequests;
 
     VerbsReceiveRing(QueuePairResources queues) {
@@ -68,7 +68,7 @@ final class VerbsReceiveRing extends ReceiveRing {
         int polled = completionQueue.poll(FrameQueue.MAX_BURST_FRAMES, workCompletions);
         if (polled > 0) {
             boolean copyOut = mustCopyOut();
-            boolean copyGsoOut = gsoRequests != null && GsoReceiveQueue.mustCopyOut(slots, gsoRequests);
+            boolean copyGsoOut = gsoRequests != null && GsoReception.mustCopyOut(slots, gsoRequests);
             for (int i = 0; i < polled; i++) {
                 complete(workCompletions + (long) i * Wc.SIZE_BYTES, burst, copyOut, copyGsoOut);
             }
@@ -95,7 +95,7 @@ final class VerbsReceiveRing extends ReceiveRing {
             from.handleError(status, slotIndex);
             return;
         }
-        deliver(burst, slotIndex, Wc.byteLen(wc), Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0,
+        addToBurst(burst, slotIndex, Wc.byteLen(wc), Wc.qpNum(wc), (Wc.wcFlags(wc) & Wc.FLAG_IP_CSUM_OK) != 0,
                 from == gsoRequests ? copyGsoOut : copyOut);
     }
 

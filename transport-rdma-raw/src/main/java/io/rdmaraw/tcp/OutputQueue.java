@@ -33,7 +33,7 @@ final class OutputQueue {
         c.clear(Tcb.OUTPUT_QUEUED);
     }
 
-    /** Removes a queued connection. The caller has cleared {@link Tcb#OUTPUT_QUEUED}, unlike for {@link #removeHead}. */
+    /** Removes a queued connection. Unlike with {@link #removeHead}, the caller clears {@link Tcb#OUTPUT_QUEUED}. */
     void remove(TcpConnection c) {
         TcpConnection before = null;
         for (TcpConnection other = head; other != c; other = other.nextInOutputQueue) {

@@ -32,7 +32,7 @@ final class TransportParser {
         if (!verified && !isChecksumValid(out, available)) {
             return ParseVerdict.TCP_BAD_CHECKSUM;
         }
-        if (!isUnicast(out)) {
+        if (!hasTcpAddresses(out)) {
             return ParseVerdict.TCP_BAD_ADDRESS;
         }
         fill(out, address, headerBytes, available);
@@ -102,7 +102,8 @@ final class TransportParser {
         return InternetChecksum.isValid(InternetChecksum.sum(out.payloadAddress(), lengthBytes, pseudo));
     }
 
-    private static boolean isUnicast(ParsedFrame out) {
+    /** Returns whether the source is specified and the destination is unicast (RFC 9293 section 3.9.2.3). */
+    private static boolean hasTcpAddresses(ParsedFrame out) {
         long network = out.networkHeaderAddress();
         if (out.ipVersion == 4) {
             int destination = Ipv4Header.destination(network);

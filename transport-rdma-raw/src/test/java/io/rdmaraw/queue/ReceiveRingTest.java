@@ -25,7 +25,7 @@ class ReceiveRingTest {
         ReceiveBurst burst = new ReceiveBurst();
         burst.begin(slots);
         int slotIndex = slots.acquireUnopened().slotIndex();
-        ring.deliver(burst, slotIndex, 64, 1, true, true);
+        ring.addToBurst(burst, slotIndex, 64, 1, true, true);
         assertEquals(0, burst.size());
         assertEquals(1, counters.noMemoryFrames);
         assertEquals(4, slots.available());

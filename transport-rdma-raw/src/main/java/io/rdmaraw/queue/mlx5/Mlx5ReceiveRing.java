@@ -105,7 +105,7 @@ final class Mlx5ReceiveRing extends ReceiveRing {
         if (Cqe.hasInlineData(cqe)) {
             Cqe.copyInlineData(cqe, slots.slot(slotIndex).slotAddress());
         }
-        deliver(burst, slotIndex, Cqe.byteCount(cqe), Cqe.flowTag(cqe), Cqe.checksumVerified(cqe), copyOut);
+        addToBurst(burst, slotIndex, Cqe.byteCount(cqe), Cqe.flowTag(cqe), Cqe.checksumVerified(cqe), copyOut);
     }
 
     @Override

@@ -114,7 +114,7 @@ final class StridingReceiveRing extends ReceiveRing {
             slots.releaseStrides(slot + strides - unused, unused);
         }
         if (unused < strides) {
-            deliver(burst, slot, lengthBytes, Cqe.flowTag(cqe), Cqe.checksumVerified(cqe), copyOut);
+            addToBurst(burst, slot, lengthBytes, Cqe.flowTag(cqe), Cqe.checksumVerified(cqe), copyOut);
         }
     }
 

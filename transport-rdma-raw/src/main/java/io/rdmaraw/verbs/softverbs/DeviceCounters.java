@@ -32,14 +32,14 @@ public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long uns
      * a veth pair there is no such hardware.
      *
      * @param partialChecksums  checksums that the sender omitted and the device computed
-     * @param gsoFrames         packets larger than the MTU that the device segmented
+     * @param gsoFrames         GSO frames that the device segmented
      * @param gsoSegments       frames resulting from this segmentation
-     * @param gsoUnsegmented    TCP packets larger than the MTU delivered without segmentation
-     * @param flagDrops         dropped TCP packets larger than the MTU with SYN, RST or URG
-     * @param malformedDrops    dropped packets larger than the MTU with contradictory lengths or a wrong
+     * @param gsoUnsegmented    GSO frames of TCP delivered without segmentation
+     * @param flagDrops         dropped GSO frames of TCP with SYN, RST or URG
+     * @param malformedDrops    dropped GSO frames with contradictory lengths or a wrong
      *                          checksum
      * @param tooLongDrops      dropped packets larger than 64 KB
-     * @param datagramsToKernel UDP packets larger than the MTU left to the kernel
+     * @param datagramsToKernel GSO frames of UDP left to the kernel
      */
     public record FromSameHost(long partialChecksums, long gsoFrames, long gsoSegments, long gsoUnsegmented,
             long flagDrops, long malformedDrops, long tooLongDrops, long datagramsToKernel) {

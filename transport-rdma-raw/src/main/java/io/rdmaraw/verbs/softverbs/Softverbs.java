@@ -114,7 +114,7 @@ public final class Softverbs {
     }
 
     /**
-     * Sets the work queue that receives TCP packets larger than the MTU for a queue pair, for rules that allow
+     * Sets the work queue that receives GSO frames of TCP for a queue pair, for rules that accept
      * them.
      */
     public static void receiveGso(VerbsContext context, QueuePair queuePair, WorkQueue gsoQueue) {
@@ -123,8 +123,8 @@ public final class Softverbs {
     }
 
     /**
-     * Sets the work queue that receives TCP packets larger than the MTU for another work queue, for rules that
-     * allow them.
+     * Sets the work queue that receives GSO frames of TCP for another work queue, for rules that
+     * accept them.
      */
     public static void receiveGso(VerbsContext context, WorkQueue queue, WorkQueue gsoQueue) {
         VerbsException.check("softverbs_set_wq_gso_wq",

@@ -30,14 +30,14 @@ import io.rdmaraw.ffi.NativeMemory;
  *                         received instead
  * @param partialChecksums checksums of received frames that a sender on the same host omitted and softverbs
  *                         computed
- * @param gsoFrames        received packets larger than the MTU that were segmented, or large sends that left as
+ * @param gsoFrames        received GSO frames that were segmented, or large sends that left as
  *                         one packet
  * @param gsoSegments      frames resulting from this segmentation, or segments of these large sends
- * @param gsoFlagDrops         dropped TCP packets larger than the MTU with SYN, RST or URG
- * @param gsoMalformedDrops     dropped packets larger than the MTU with contradictory lengths or a wrong checksum
+ * @param gsoFlagDrops         dropped GSO frames of TCP with SYN, RST or URG
+ * @param gsoMalformedDrops     dropped GSO frames with contradictory lengths or a wrong checksum
  * @param gsoTooLongDrops       dropped packets larger than 64 KB
- * @param gsoDatagrams     UDP packets larger than the MTU, which the kernel received instead
- * @param gsoUnsegmented TCP packets larger than the MTU delivered without segmentation
+ * @param gsoDatagrams     GSO frames of UDP, which the kernel received instead
+ * @param gsoUnsegmented GSO frames of TCP delivered without segmentation
  * @param driverNoBuffer   frames that the interface dropped for lack of buffers, plus the times its driver
  *                         found no free chunk in zero copy
  */

@@ -9,13 +9,13 @@ import io.rdmaraw.verbs.objects.WorkQueue;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 
 /**
- * Reception of TCP packets larger than the MTU, of up to 64 KB. Such packets come from senders on the same host, which
- * leave segmentation to the device (GSO), and from GRO or LRO, which merge received packets. softverbs receives them
- * into a separate work queue, the <i>GSO queue</i>, with receive buffers of maximum packet length.
+ * Functions for the reception of GSO frames: TCP segments in one frame of up to 64 KB. GSO frames come from senders on
+ * the same host, which leave segmentation to the device, and from GRO or LRO, which merge received segments. softverbs
+ * receives them into a separate {@link WorkQueue}, the <i>GSO queue</i>, with buffers of maximum frame length.
  *
- * <p>Any receiver must expect segmented packets too. softverbs segments a packet in these cases:
+ * <p>Any receiver must expect single segments too. softverbs segments a GSO frame in these cases:
  * <ul>
- * <li>No GSO buffer is posted, or the packet fills less than half of one.
+ * <li>No buffer of the GSO queue is posted, or the frame fills less than half of one.
  * <li>Several rules match, or the rule does not accept GSO frames
  *     ({@link io.rdmaraw.verbs.flow.FlowSpecBuilder#acceptGso}).
  * <li>On {@code soft:packet:}, the checksum was neither left out by the sender nor verified by the kernel. On
@@ -23,15 +23,15 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  * <li>softverbs filters a flood.
  * </ul>
  */
-final class GsoReceiveQueue {
+final class GsoReception {
     /** Number of posted receives. It is small so that received data is still in the cache when it is read. */
     static final int DEPTH = 32;
     /** Number of buffers: those that are posted, and those that connections and handlers hold. */
     private static final int BUFFERS = 2 * DEPTH;
-    /** If fewer buffers than this would be free after a refill, received packets are copied out. */
+    /** If fewer buffers than this would be free after a refill, received frames are copied out. */
     private static final int MIN_FREE_BUFFERS = 8;
 
-    private GsoReceiveQueue() {
+    private GsoReception() {
     }
 
     /**
@@ -43,9 +43,9 @@ final class GsoReceiveQueue {
     }
 
     /**
-     * Returns whether arriving packets must be copied to memory outside the pool, because connections and handlers
-     * hold too many buffers. Otherwise a few stalled readers could hold all buffers, and the packets of every
-     * connection would be segmented. The answer is valid for one poll.
+     * Returns whether arriving GSO frames must be copied to memory outside the pool, because connections and handlers
+     * hold too many buffers. Otherwise a few stalled readers could hold all buffers, and the GSO frames of every
+     * connection would be segmented. The result is valid for one poll.
      */
     static boolean mustCopyOut(SlotPool slots, ReceiveRequests posted) {
         return slots.availableChunks() - posted.refillDemand() < MIN_FREE_BUFFERS;
