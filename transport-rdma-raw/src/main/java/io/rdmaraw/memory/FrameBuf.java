@@ -26,7 +26,7 @@ public final class FrameBuf extends NativeByteBuf {
     private final int viewBytes;
     private final int slotIndex;
     private final int lkey;
-    private int slotBytes;
+    private int slotCapacityBytes;
     /** Number of strides that the frame occupies; 1 for an ordinary slot. */
     private int strideCount = 1;
     private ByteBuffer slotView;
@@ -48,15 +48,15 @@ public final class FrameBuf extends NativeByteBuf {
     /** Next buffer in the pool's list of buffers returned by other threads. */
     FrameBuf nextReturned;
 
-    FrameBuf(SlotPool pool, long slotAddress, int slotBytes, int viewBytes, int slotIndex, int lkey) {
+    FrameBuf(SlotPool pool, long slotAddress, int slotCapacityBytes, int viewBytes, int slotIndex, int lkey) {
         this.pool = pool;
         this.viewBytes = viewBytes;
         this.slotAddress = slotAddress;
-        this.slotBytes = slotBytes;
+        this.slotCapacityBytes = slotCapacityBytes;
         this.slotIndex = slotIndex;
         this.lkey = lkey;
         address = slotAddress;
-        capacityBytes = slotBytes;
+        capacityBytes = slotCapacityBytes;
     }
 
     /** Opens a free slot as an empty buffer with one reference. */
@@ -74,7 +74,7 @@ public final class FrameBuf extends NativeByteBuf {
     FrameBuf openFilled(int lengthBytes) {
         resetRefCnt();
         maxCapacity(Integer.MAX_VALUE);
-        capacityBytes = slotBytes;
+        capacityBytes = slotCapacityBytes;
         setIndex(0, lengthBytes);
         markReaderIndex();
         markWriterIndex();
@@ -84,7 +84,7 @@ public final class FrameBuf extends NativeByteBuf {
     /** Opens the first stride of a frame that may extend over further strides; see {@link #openFilled(int)}. */
     FrameBuf openFilled(int lengthBytes, int frameStrides, int strideBytes) {
         strideCount = frameStrides;
-        slotBytes = frameStrides * strideBytes;
+        slotCapacityBytes = frameStrides * strideBytes;
         return openFilled(lengthBytes);
     }
 
@@ -95,7 +95,7 @@ public final class FrameBuf extends NativeByteBuf {
     int closeStrides(int strideBytes) {
         int closed = strideCount;
         strideCount = 1;
-        slotBytes = strideBytes;
+        slotCapacityBytes = strideBytes;
         return closed;
     }
 
@@ -185,8 +185,8 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     /** Returns the length of the slot in bytes. */
-    public int slotBytes() {
-        return slotBytes;
+    public int slotCapacityBytes() {
+        return slotCapacityBytes;
     }
 
     /** Returns the lkey of the memory region that contains the slot. */
@@ -216,7 +216,7 @@ public final class FrameBuf extends NativeByteBuf {
     }
 
     private int capacityLimit() {
-        return overflow == null ? slotBytes - (int) (address - slotAddress) : overflow.capacity();
+        return overflow == null ? slotCapacityBytes - (int) (address - slotAddress) : overflow.capacity();
     }
 
     private void moveToOverflow(int newCapacity) {

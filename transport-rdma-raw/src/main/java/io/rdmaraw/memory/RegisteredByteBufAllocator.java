@@ -23,15 +23,15 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
     private static final int LEAK_SAMPLING_INTERVAL = 13;
 
     private final SlotPool pool;
-    private final int slotBytes;
+    private final int slotCapacityBytes;
     private final LongAdder unregistered = new LongAdder();
     private int reservedSlots;
     private int allocated;
 
-    RegisteredByteBufAllocator(SlotPool pool, int slotBytes) {
+    RegisteredByteBufAllocator(SlotPool pool, int slotCapacityBytes) {
         super(true);
         this.pool = pool;
-        this.slotBytes = slotBytes;
+        this.slotCapacityBytes = slotCapacityBytes;
     }
 
     /** Reserves free slots for receiving. While fewer are free, buffers are not registered. */
@@ -79,7 +79,8 @@ public final class RegisteredByteBufAllocator extends AbstractByteBufAllocator {
 
     @Override
     protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
-        if (initialCapacity <= slotBytes && pool.isOwner(Thread.currentThread()) && pool.available() > reservedSlots) {
+        if (initialCapacity <= slotCapacityBytes && pool.isOwner(Thread.currentThread())
+                && pool.available() > reservedSlots) {
             FrameBuf buf = pool.acquireUnopened();
             if (buf != null) {
                 buf.open(initialCapacity, maxCapacity);

@@ -40,7 +40,7 @@ public final class SlotPoison {
 
     void onFree(FrameBuf buf) {
         if (on) {
-            for (int i = 0; i < buf.slotBytes(); i += Long.BYTES) {
+            for (int i = 0; i < buf.slotCapacityBytes(); i += Long.BYTES) {
                 NativeMemory.putLong(buf.slotAddress() + i, PATTERN);
             }
         }
@@ -48,7 +48,7 @@ public final class SlotPoison {
 
     void onAcquire(FrameBuf buf) {
         if (on) {
-            for (int i = 0; i < buf.slotBytes(); i += Long.BYTES) {
+            for (int i = 0; i < buf.slotCapacityBytes(); i += Long.BYTES) {
                 if (NativeMemory.getLong(buf.slotAddress() + i) != PATTERN) {
                     violations.increment();
                     LOGGER.error("slot {} was written to at offset {} after its last release; a handler uses a frame "

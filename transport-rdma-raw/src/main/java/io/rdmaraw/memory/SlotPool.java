@@ -33,7 +33,7 @@ public final class SlotPool {
     private final StrideChunks chunks;
     /** Number of strides. Slots with lower indices are strides. */
     private final int strideCount;
-    private final int slotBytes;
+    private final int slotCapacityBytes;
     /** Indices of the free slots. Storing references in an old array would cause barriers in G1. */
     private final int[] free;
     private final SlotPoison poison;
@@ -51,8 +51,8 @@ public final class SlotPool {
         this.poison = poison;
         chunks = new StrideChunks(layout);
         strideCount = layout.strideCount();
-        slotBytes = capacityBytes(slotDistanceBytes);
-        allocator = new RegisteredByteBufAllocator(this, slotBytes);
+        slotCapacityBytes = capacityBytes(slotDistanceBytes);
+        allocator = new RegisteredByteBufAllocator(this, slotCapacityBytes);
         slots = new FrameBuf[strideCount + slotCount];
         free = new int[slotCount];
         for (int i = 0; i < strideCount; i++) {
@@ -66,7 +66,7 @@ public final class SlotPool {
         for (int i = 0; i < slotCount; i++) {
             int slotIndex = strideCount + i;
             long address = firstSlotAddress + (long) i * slotDistanceBytes + colourOffsetBytes(i, slotDistanceBytes);
-            slots[slotIndex] = new FrameBuf(this, address, slotBytes, slotBytes, slotIndex, lkey);
+            slots[slotIndex] = new FrameBuf(this, address, slotCapacityBytes, slotCapacityBytes, slotIndex, lkey);
             free[slotCount - 1 - i] = slotIndex;
             poison.onFree(slots[slotIndex]);
         }
@@ -101,14 +101,14 @@ public final class SlotPool {
         return buf.belongsTo(this);
     }
 
-    /** Returns the buffer of a slot, whether free or not. */
+    /** Returns the buffer of a slot or stride, whether free or not. */
     public FrameBuf slot(int slotIndex) {
         return slots[slotIndex];
     }
 
-    /** Returns the length in bytes of a slot returned by {@link #acquire}. */
-    public int slotBytes() {
-        return slotBytes;
+    /** Returns the number of bytes that a slot can hold: {@link #capacityBytes} of the configured slot size. */
+    public int slotCapacityBytes() {
+        return slotCapacityBytes;
     }
 
     /** Returns the lkey of the memory region of all slots and strides. */
@@ -116,8 +116,8 @@ public final class SlotPool {
         return slots[0].lkey();
     }
 
-    /** Returns the number of slots, including strides. */
-    public int slotCount() {
+    /** Returns the number of slots and strides. Each has a buffer: {@link #slot}. */
+    public int bufferCount() {
         return slots.length;
     }
 
@@ -189,7 +189,7 @@ public final class SlotPool {
      */
     public FrameBuf acquire() {
         FrameBuf buf = acquireUnopened();
-        return buf == null ? null : buf.open(buf.slotBytes(), Integer.MAX_VALUE);
+        return buf == null ? null : buf.open(buf.slotCapacityBytes(), Integer.MAX_VALUE);
     }
 
     /**

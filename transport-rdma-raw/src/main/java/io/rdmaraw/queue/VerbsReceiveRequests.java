@@ -59,18 +59,18 @@ final class VerbsReceiveRequests extends SlotReceiveRequests {
         super(slots, counters, depth, isGso);
         wrIdPrefix = queueNumber;
         this.target = target;
-        postedSlots = new boolean[slots.slotCount()];
+        postedSlots = new boolean[slots.bufferCount()];
         workRequests = arena.allocate(MAX_BATCH * ReceiveWr.SIZE_BYTES);
         scatterList = arena.allocate(MAX_BATCH * Sge.SIZE_BYTES);
         badWorkRequest = arena.allocate(Long.BYTES);
-        int slotBytes = isGso ? slots.strideLayout().chunkBytes() : slots.slotBytes();
+        int receiveBytes = isGso ? slots.strideLayout().chunkBytes() : slots.slotCapacityBytes();
         for (int i = 0; i < MAX_BATCH; i++) {
             long wr = workRequest(i);
             long sge = scatterList + (long) i * Sge.SIZE_BYTES;
             ReceiveWr.sgList(wr, sge);
             ReceiveWr.numSge(wr, 1);
             ReceiveWr.next(wr, nextOf(i));
-            Sge.length(sge, slotBytes);
+            Sge.length(sge, receiveBytes);
             Sge.lkey(sge, slots.lkey());
         }
         NativeMemory.getLongs(workRequests, requestWords);

@@ -92,9 +92,9 @@ final class LoopDevice {
         SlotPool slots = queue.slots();
         int padding = 1;
         if (!QueueFixture.isStriding(queue)) {
-            return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue) - padding;
+            return slots.bufferCount() - slots.available() - QueueFixture.postedReceives(queue) - padding;
         }
-        return slots.slotCount() - slots.strideLayout().strideCount() - slots.available() - padding
+        return slots.bufferCount() - slots.strideLayout().strideCount() - slots.available() - padding
                 + slots.strideLayout().chunkCount() - slots.availableChunks() - QueueFixture.postedReceives(queue);
     }
 

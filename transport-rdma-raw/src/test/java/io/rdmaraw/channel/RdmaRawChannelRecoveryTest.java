@@ -122,7 +122,7 @@ class RdmaRawChannelRecoveryTest {
     @ValueSource(ints = {IBV_WC_LOC_LEN_ERR, IBV_WC_GENERAL_ERR})
     void anErrorOfOneFrameIsCountedAndStopsNothing(int status) throws InterruptedException {
         sendAndExpect(0);
-        int errors = receiver.deviceQueue().frameQueue().slots().slotCount() + 100;
+        int errors = receiver.deviceQueue().frameQueue().slots().bufferCount() + 100;
         for (int i = 1; i <= errors; i++) {
             faults.failNextCompletion(queueOf(receiver), true, status);
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 2, 64)).sync();

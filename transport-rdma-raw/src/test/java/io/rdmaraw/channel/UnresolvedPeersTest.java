@@ -226,7 +226,7 @@ class UnresolvedPeersTest {
         return onLoop(served, port -> {
             FrameQueue queue = port.frameQueue();
             SlotPool slots = queue.slots();
-            return slots.slotCount() - slots.available() - QueueFixture.postedReceives(queue);
+            return slots.bufferCount() - slots.available() - QueueFixture.postedReceives(queue);
         });
     }
 

@@ -31,7 +31,7 @@ final class Mlx5ReceiveRequests extends SlotReceiveRequests {
         completions = new Mlx5CompletionQueue(Mlx5dv.ring(completionQueue),
                 arena.allocate(Mlx5CompletionQueue.SCRATCH_BYTES));
         FrameBuf any = slots.slot(0);
-        queue = new Mlx5ReceiveQueue(ring, any.slotBytes(), any.lkey());
+        queue = new Mlx5ReceiveQueue(ring, any.slotCapacityBytes(), any.lkey());
         slotIndices = new int[queue.entries()];
         Arrays.fill(slotIndices, NONE);
     }

@@ -30,7 +30,7 @@ final class TcpFrameBuilder {
     private final FrameQueue queue;
     private final boolean checksumOffload;
     private final boolean onDemandPaging;
-    private final int slotBytes;
+    private final int slotCapacityBytes;
     private final int maxTsoBytes;
     private final ByteBuf[] buffers = new ByteBuf[Segment.MAX_SLICES];
     private final int[] indices = new int[Segment.MAX_SLICES];
@@ -45,11 +45,11 @@ final class TcpFrameBuilder {
     TcpFrameBuilder(FrameQueue queue, boolean segmentation, boolean onDemandPaging) {
         this.queue = queue;
         checksumOffload = queue.offloadsChecksums();
-        slotBytes = queue.slots().slotBytes();
+        slotCapacityBytes = queue.slots().slotCapacityBytes();
         this.onDemandPaging = onDemandPaging;
         // Payload that cannot be sent in place is copied into slots, and each slot is one part.
         int maxCopiedBytes = onDemandPaging ? Integer.MAX_VALUE
-                : Math.min(queue.maxParts(), Segment.MAX_SLICES) * slotBytes;
+                : Math.min(queue.maxParts(), Segment.MAX_SLICES) * slotCapacityBytes;
         maxTsoBytes = segmentation ? Math.min(TcpConfig.MAX_SEGMENTATION_BYTES,
                 Math.min(queue.maxTsoBytes(), maxCopiedBytes)) : 0;
     }
@@ -68,7 +68,7 @@ final class TcpFrameBuilder {
             return maxTsoBytes;
         }
         int slots = Math.min(queue.slots().available() - 1, Segment.MAX_SLICES);
-        return Math.min(maxTsoBytes, slots * slotBytes);
+        return Math.min(maxTsoBytes, slots * slotCapacityBytes);
     }
 
     /** Returns the number of segments copied because their payload was unregistered or had too many parts. */
@@ -243,13 +243,13 @@ final class TcpFrameBuilder {
             int index = segment.sliceIndex(i);
             int end = index + segment.sliceLength(i);
             while (index < end) {
-                if (slot == null || slot.writerIndex() == slotBytes) {
+                if (slot == null || slot.writerIndex() == slotCapacityBytes) {
                     slot = queue.slots().acquire();
                     buffers[count] = slot;
                     indices[count] = 0;
                     lengthsBytes[count++] = 0;
                 }
-                int bytes = Math.min(end - index, slotBytes - slot.writerIndex());
+                int bytes = Math.min(end - index, slotCapacityBytes - slot.writerIndex());
                 slot.writeBytes(segment.sliceBuffer(i), index, bytes);
                 lengthsBytes[count - 1] += bytes;
                 index += bytes;

@@ -349,14 +349,14 @@ class TcpFrameBuilderTest {
         onDemandPaging = false;
         connect(true, true);
         ByteBuf stream = write(client.connection, "foreign", STREAM_BYTES / 4);
-        int slotBytes = queue.slots().slotBytes();
+        int slotCapacityBytes = queue.slots().slotCapacityBytes();
         List<FrameBuf> held = new ArrayList<>();
         try {
             for (int slots : new int[] {4, 1}) {
                 while (queue.slots().available() > slots) {
                     held.add(queue.slots().acquire());
                 }
-                assertEquals(segments ? (slots - 1) * slotBytes : 0, client.writer.segmentedRoomBytes());
+                assertEquals(segments ? (slots - 1) * slotCapacityBytes : 0, client.writer.segmentedRoomBytes());
             }
             client.send();
             assertEquals(1, client.engine.counters().segmentsOut - 2, "SYN, ACK, and what one slot holds");
