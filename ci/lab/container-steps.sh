@@ -296,7 +296,7 @@ http3_steps() {
 by_device() {
   local counts
   podman exec "$1" rdma-raw top -n 1 --json 1 >"$container_out/$1.json"
-  counts="$(jq -c '[.ports[], .channels[]] | map(.counts) | map(to_entries) | add | group_by(.key)
+  counts="$(jq -c '[.queues[], .channels[]] | map(.counts) | map(to_entries) | add | group_by(.key)
     | map({key: .[0].key, value: map(.value) | add}) | from_entries' "$container_out/$1.json")"
   jq -r 'to_entries[] | select(.value > 0) | "\(.key) \(.value)"' <<<"$counts"
   jq -e '.["traffic:received.frames"] > 0 and .["drop:bad-checksum"] + .["drop:too-long"] + .["drop:unserved"]

@@ -1,8 +1,8 @@
 package io.rdmaraw.channel;
 
 import io.rdmaraw.device.DeviceQueue;
-import io.rdmaraw.device.PortStatistics;
 import io.rdmaraw.device.QueueFlightRecorder;
+import io.rdmaraw.device.QueueStatistics;
 import io.rdmaraw.queue.QueueCounting;
 import io.rdmaraw.queue.SharedDevice;
 import java.util.Map;
@@ -13,7 +13,7 @@ import java.util.Map;
  */
 public final class ChannelCounting implements AutoCloseable {
     private final SharedDevice device = SharedDevice.acquire("soft:loop:counting");
-    private final PortStatistics port;
+    private final QueueStatistics statistics;
     private final RdmaRawChannelStatistics channel = new RdmaRawChannelStatistics();
     private final QueueFlightRecorder flightRecorder;
     private final QueueCounting queue;
@@ -21,13 +21,13 @@ public final class ChannelCounting implements AutoCloseable {
     /** Adds the counters of a device queue and a channel to those of a receive queue. */
     public ChannelCounting(QueueCounting queue) {
         this.queue = queue;
-        port = new PortStatistics(device, 1, queue.counters(), Map.of());
+        statistics = new QueueStatistics(device, 1, queue.counters(), Map.of());
         flightRecorder = new QueueFlightRecorder(device.name(), 1);
     }
 
     /** Counts a burst in the same way as {@link DeviceQueue} and {@link FrameInbox}, which do this once per burst. */
     public void burst(int frames, int bytes) {
-        port.countBurst(frames);
+        statistics.countBurst(frames);
         channel.receivedFrames += frames;
         channel.receivedBytes += bytes;
         flightRecorder.onBurst(queue.counters().copiedOutFrames);

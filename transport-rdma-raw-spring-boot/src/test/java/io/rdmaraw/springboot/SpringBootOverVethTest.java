@@ -35,7 +35,7 @@ class SpringBootOverVethTest {
         assertEquals("hello", program.curl(site + "/hello"), application::output);
         program.checkEcho(site + "/echo", BODY_BYTES, directory);
         assertEquals("a page of the peer's", program.curl(site + "/fetch?url=" + page), application::output);
-        String metrics = program.curl(site + "/actuator/metrics/rdmaraw.port.received.frames");
+        String metrics = program.curl(site + "/actuator/metrics/rdmaraw.queue.received.frames");
         assertTrue(metrics.contains("\"value\""), metrics);
         program.checkOnDeviceAlone();
     }

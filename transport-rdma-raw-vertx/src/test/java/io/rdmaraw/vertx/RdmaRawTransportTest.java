@@ -75,8 +75,8 @@ class RdmaRawTransportTest {
 
     /** Returns the sum of a metric over all channels and the TCP stacks of all loops. */
     private static long metric(String name) {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .flatMap(port -> port.channels().values().stream())
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .flatMap(queue -> queue.channels().values().stream())
                 .flatMapToLong(channel -> channel.metrics().stream().filter(metric -> metric.name().equals(name))
                         .mapToLong(channel::value)).sum();
     }

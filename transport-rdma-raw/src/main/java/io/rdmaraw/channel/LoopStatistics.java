@@ -5,7 +5,7 @@ import io.rdmaraw.loop.LoopFailures;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.metrics.internal.MetricTable;
 
 import java.util.List;
@@ -42,7 +42,7 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
 
     private final LongSupplier clock;
     private final long startNanos;
-    private final List<RdmaRawPortStatistics> ports = new CopyOnWriteArrayList<>();
+    private final List<RdmaRawQueueStatistics> queues = new CopyOnWriteArrayList<>();
     private final LoopFailures failures;
     private volatile String name = "";
     /** Null until the loop uses IP. */
@@ -119,18 +119,18 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
     }
 
     @Override
-    public List<RdmaRawPortStatistics> ports() {
-        return List.copyOf(ports);
+    public List<RdmaRawQueueStatistics> queues() {
+        return List.copyOf(queues);
     }
 
-    void add(RdmaRawPortStatistics port) {
-        ports.add(port);
-        RdmaRawMetrics.portOpened(this, port);
+    void add(RdmaRawQueueStatistics queue) {
+        queues.add(queue);
+        RdmaRawMetrics.queueOpened(this, queue);
     }
 
-    void remove(RdmaRawPortStatistics port) {
-        if (ports.remove(port)) {
-            RdmaRawMetrics.portClosed(this, port);
+    void remove(RdmaRawQueueStatistics queue) {
+        if (queues.remove(queue)) {
+            RdmaRawMetrics.queueClosed(this, queue);
         }
     }
 

@@ -60,7 +60,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     private static final long DRAIN_INTERVAL_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
     /** A bound for a peer on the wire that sends without end: 16 turns of at most 512 frames. */
     private static final int MAX_TURNS_BEFORE_CLOSING = 16;
-    private static final Map<String, List<RdmaRawMetric>> CHANNEL_KINDS = Map.of(
+    private static final Map<String, List<RdmaRawMetric>> METRICS_BY_KIND = Map.of(
             "channel", RdmaRawChannelStatistics.TABLE.metrics(),
             "datagram", RdmaRawDatagramStatistics.TABLE.metrics(),
             "host", UserspaceHostStatistics.TABLE.metrics(),
@@ -363,7 +363,7 @@ public final class RdmaRawIoHandler implements IoHandler {
             device = SharedDevice.acquire(deviceName);
             device.checkPort(portNumber);
             channel = device.context().createCompletionChannel();
-            return new DeviceQueue(device, portNumber, channel, executor, config.queueOptions(), CHANNEL_KINDS,
+            return new DeviceQueue(device, portNumber, channel, executor, config.queueOptions(), METRICS_BY_KIND,
                     failures::add, this::closeRemovedQueue);
         } catch (RuntimeException e) {
             if (channel != null) {

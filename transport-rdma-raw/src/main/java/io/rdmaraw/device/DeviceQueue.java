@@ -57,14 +57,14 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private boolean dispatching;
     /** Set when the device is gone. After that only {@link #close} may be called. */
     private boolean removed;
-    private final PortStatistics statistics;
+    private final QueueStatistics statistics;
     private final QueueFlightRecorder flightRecorder;
     private final DropLog dropLog;
     private int dropLogCountdown = BURSTS_PER_DROP_LOG;
     private final QueueRecovery recovery;
 
     public DeviceQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
-              FrameQueueOptions options, Map<String, List<RdmaRawMetric>> channelKinds,
+              FrameQueueOptions options, Map<String, List<RdmaRawMetric>> metricsByKind,
               Consumer<Throwable> onFailure, Consumer<DeviceQueue> onDeviceRemoved) {
         this.onFailure = onFailure;
         this.onDeviceRemoved = onDeviceRemoved;
@@ -75,7 +75,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         limits = FrameLimits.of(device, portNumber, options.slotBytes());
         frameQueue = FrameQueue.open(device, portNumber, completionChannel, options);
         tags = new FlowTagTable(frameQueue, device);
-        statistics = new PortStatistics(device, portNumber, frameQueue.counters(), channelKinds);
+        statistics = new QueueStatistics(device, portNumber, frameQueue.counters(), metricsByKind);
         dispatcher = new FrameDispatcher(this, tags, receivers, statistics, onFailure);
         flightRecorder = new QueueFlightRecorder(device.name(), portNumber);
         dropLog = new DropLog(device.name(), statistics, statistics::channelIterator, device.reportedReasons(),
@@ -105,7 +105,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         return completionChannel;
     }
 
-    public PortStatistics statistics() {
+    public QueueStatistics statistics() {
         return statistics;
     }
 

@@ -19,7 +19,7 @@ final class FrameDispatcher {
     private final DeviceQueue deviceQueue;
     private final FlowTagTable tags;
     private final Set<FrameReceiver> attached;
-    private final PortStatistics statistics;
+    private final QueueStatistics statistics;
     private final Consumer<Throwable> onFailure;
     private final ReceiveBurst burst = new ReceiveBurst();
     private final DeferredFrames deferred = new DeferredFrames();
@@ -33,7 +33,7 @@ final class FrameDispatcher {
     /**
      * @param attached the receivers that have not detached
      */
-    FrameDispatcher(DeviceQueue deviceQueue, FlowTagTable tags, Set<FrameReceiver> attached, PortStatistics statistics,
+    FrameDispatcher(DeviceQueue deviceQueue, FlowTagTable tags, Set<FrameReceiver> attached, QueueStatistics statistics,
                     Consumer<Throwable> onFailure) {
         this.deviceQueue = deviceQueue;
         this.tags = tags;

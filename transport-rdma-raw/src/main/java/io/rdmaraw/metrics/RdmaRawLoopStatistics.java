@@ -10,6 +10,6 @@ public interface RdmaRawLoopStatistics extends RdmaRawMetered {
      */
     String name();
 
-    /** Returns the counters of the device ports on which the loop has a queue. */
-    List<RdmaRawPortStatistics> ports();
+    /** Returns the counters of the loop's queues: one for each device port that the loop uses. */
+    List<RdmaRawQueueStatistics> queues();
 }

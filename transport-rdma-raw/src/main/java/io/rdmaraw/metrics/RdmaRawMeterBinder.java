@@ -28,9 +28,9 @@ import java.util.function.ToDoubleFunction;
  *
  * <p>Queues that open later are registered when they open. Names and tags:
  * <ul>
- * <li>{@code rdmaraw.port.received.frames} and other counters of queues have the tags {@code loop},
+ * <li>{@code rdmaraw.queue.received.frames} and other counters of queues have the tags {@code loop},
  *     {@code device} and {@code port}.
- * <li>{@code rdmaraw.port.drops} and {@code rdmaraw.port.copies} also have the tag {@code reason}.
+ * <li>{@code rdmaraw.queue.drops} and {@code rdmaraw.queue.copies} also have the tag {@code reason}.
  * <li>{@code rdmaraw.channel.*} and the other kinds of channels are sums over all channels that a queue has
  *     had.
  * <li>Counters of a whole device have {@code -} as loop and port, so that sums over loops count them once.
@@ -84,17 +84,17 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
 
         @Override
-        public synchronized void portOpened(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
+        public synchronized void queueOpened(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue) {
             meters.computeIfAbsent(loop, key -> bind("loop.", loop, Tags.of("loop", loop.name())));
-            Device device = devices.computeIfAbsent(port.deviceName(), key -> new Device());
-            device.add(port);
-            meters.computeIfAbsent(device, key -> bind("port.", device, Scope.DEVICE,
-                    Tags.of("loop", NONE, "device", port.deviceName(), "port", NONE)));
-            Tags tags = Tags.of("loop", loop.name(), "device", port.deviceName(), "port",
-                    Integer.toString(port.portNumber()));
-            meters.computeIfAbsent(port, key -> {
-                List<Meter> made = bind("port.", port, tags);
-                made.addAll(bindChannels(port, tags));
+            Device device = devices.computeIfAbsent(queue.deviceName(), key -> new Device());
+            device.add(queue);
+            meters.computeIfAbsent(device, key -> bind("queue.", device, Scope.DEVICE,
+                    Tags.of("loop", NONE, "device", queue.deviceName(), "port", NONE)));
+            Tags tags = Tags.of("loop", loop.name(), "device", queue.deviceName(), "port",
+                    Integer.toString(queue.portNumber()));
+            meters.computeIfAbsent(queue, key -> {
+                List<Meter> made = bind("queue.", queue, tags);
+                made.addAll(bindKinds(queue, tags));
                 return made;
             });
         }
@@ -124,9 +124,9 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
             };
         }
 
-        private List<Meter> bindChannels(RdmaRawPortStatistics port, Tags tags) {
+        private List<Meter> bindKinds(RdmaRawQueueStatistics queue, Tags tags) {
             List<Meter> made = new ArrayList<>();
-            port.channelMetrics().forEach((kind, metrics) -> bindTotals(kind, metrics, port, tags, made));
+            queue.metricsByKind().forEach((kind, metrics) -> bindTotals(kind, metrics, queue, tags, made));
             return made;
         }
 
@@ -134,18 +134,18 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
          * Registers the totals of one kind of channel. The kinds have metrics of the same name but with different
          * tags, so each kind has its own prefix.
          */
-        private void bindTotals(String kind, List<RdmaRawMetric> metrics, RdmaRawPortStatistics port, Tags tags,
+        private void bindTotals(String kind, List<RdmaRawMetric> metrics, RdmaRawQueueStatistics queue, Tags tags,
                 List<Meter> made) {
-            metrics.forEach(metric -> made.add(bindTotal(kind, port, metric, tags)));
+            metrics.forEach(metric -> made.add(bindTotal(kind, queue, metric, tags)));
         }
 
-        private Meter bindTotal(String kind, RdmaRawPortStatistics port, RdmaRawMetric metric, Tags tags) {
+        private Meter bindTotal(String kind, RdmaRawQueueStatistics queue, RdmaRawMetric metric, Tags tags) {
             String prefix = kind + '.';
-            ToDoubleFunction<RdmaRawPortStatistics> total = p -> p.channelTotals(kind).getOrDefault(metric, 0L);
+            ToDoubleFunction<RdmaRawQueueStatistics> total = q -> q.totals(kind).getOrDefault(metric, 0L);
             return metric.kind() == RdmaRawMetric.Kind.GAUGE
-                    ? Gauge.builder(PREFIX + prefix + metric.name(), port, total).description(metric.description())
+                    ? Gauge.builder(PREFIX + prefix + metric.name(), queue, total).description(metric.description())
                             .tags(tags).register(registry)
-                    : FunctionCounter.builder(nameOf(prefix, metric), port, total).description(descriptionOf(metric))
+                    : FunctionCounter.builder(nameOf(prefix, metric), queue, total).description(descriptionOf(metric))
                             .tags(tagsOf(metric, tags)).register(registry);
         }
 
@@ -177,14 +177,14 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
 
         @Override
-        public synchronized void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
-            remove(port);
-            Device device = devices.get(port.deviceName());
-            if (device != null && device.removeAndCheckEmpty(port)) {
-                devices.remove(port.deviceName());
+        public synchronized void queueClosed(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue) {
+            remove(queue);
+            Device device = devices.get(queue.deviceName());
+            if (device != null && device.removeAndCheckEmpty(queue)) {
+                devices.remove(queue.deviceName());
                 remove(device);
             }
-            if (loop.ports().isEmpty()) {
+            if (loop.queues().isEmpty()) {
                 remove(loop);
             }
         }
@@ -203,32 +203,32 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
 
     /** The counters that are common to all queues of a device, read from one open queue. */
     private static final class Device implements RdmaRawMetered {
-        private final Set<RdmaRawPortStatistics> ports = new LinkedHashSet<>();
-        /** Any port of the device. Not cleared when the last queue closes, because a thread may be reading a meter. */
-        private volatile RdmaRawPortStatistics anyPort;
+        private final Set<RdmaRawQueueStatistics> queues = new LinkedHashSet<>();
+        /** Any queue of the device. Not cleared when the last queue closes, because a thread may be reading a meter. */
+        private volatile RdmaRawQueueStatistics anyQueue;
 
-        void add(RdmaRawPortStatistics port) {
-            ports.add(port);
-            anyPort = port;
+        void add(RdmaRawQueueStatistics queue) {
+            queues.add(queue);
+            anyQueue = queue;
         }
 
         /** Removes a queue and returns whether it was the last one. */
-        boolean removeAndCheckEmpty(RdmaRawPortStatistics port) {
-            boolean removed = ports.remove(port);
-            if (!ports.isEmpty()) {
-                anyPort = ports.iterator().next();
+        boolean removeAndCheckEmpty(RdmaRawQueueStatistics queue) {
+            boolean removed = queues.remove(queue);
+            if (!queues.isEmpty()) {
+                anyQueue = queues.iterator().next();
             }
-            return removed && ports.isEmpty();
+            return removed && queues.isEmpty();
         }
 
         @Override
         public List<RdmaRawMetric> metrics() {
-            return anyPort.metrics();
+            return anyQueue.metrics();
         }
 
         @Override
         public long value(RdmaRawMetric metric) {
-            return anyPort.value(metric);
+            return anyQueue.value(metric);
         }
     }
 }

@@ -29,10 +29,10 @@ public final class RdmaRawMetrics {
     /** Receives notifications about queues. Methods are called on the queue's event loop and must not block. */
     public interface Listener {
         /** Called after a loop has opened a queue on a port. */
-        void portOpened(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port);
+        void queueOpened(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue);
 
         /** Called after a queue has been closed. Its counters do not change any more. */
-        void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port);
+        void queueClosed(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue);
     }
 
     /** Returns the running loops. */
@@ -44,7 +44,7 @@ public final class RdmaRawMetrics {
     public static void addListener(Listener listener) {
         LISTENERS.add(listener);
         for (RdmaRawLoopStatistics loop : LOOPS) {
-            loop.ports().forEach(port -> listener.portOpened(loop, port));
+            loop.queues().forEach(queue -> listener.queueOpened(loop, queue));
         }
     }
 
@@ -87,10 +87,10 @@ public final class RdmaRawMetrics {
     }
 
     /** Notifies the listeners that a loop has opened a queue. Event loops call this. */
-    public static void portOpened(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
+    public static void queueOpened(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue) {
         for (Listener listener : LISTENERS) {
             try {
-                listener.portOpened(loop, port);
+                listener.queueOpened(loop, queue);
             } catch (RuntimeException e) {
                 LOGGER.warn("a listener of the metrics failed", e);
             }
@@ -98,10 +98,10 @@ public final class RdmaRawMetrics {
     }
 
     /** Notifies the listeners that a loop has closed a queue. Event loops call this. */
-    public static void portClosed(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port) {
+    public static void queueClosed(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue) {
         for (Listener listener : LISTENERS) {
             try {
-                listener.portClosed(loop, port);
+                listener.queueClosed(loop, queue);
             } catch (RuntimeException e) {
                 LOGGER.warn("a listener of the metrics failed", e);
             }

@@ -4,7 +4,7 @@ import java.util.concurrent.CompletableFuture;
 
 /**
  * The TCP counters of one loop on one device, summed over all connections.
- * {@link RdmaRawPortStatistics#channels()} contains them under the name {@code tcp}. For a single connection,
+ * {@link RdmaRawQueueStatistics#channels()} contains them under the name {@code tcp}. For a single connection,
  * see {@code RdmaRawSocketChannel.tcpInfo()}. Readable on any thread; values may be slightly stale, since the
  * loop counts with plain stores.
  */

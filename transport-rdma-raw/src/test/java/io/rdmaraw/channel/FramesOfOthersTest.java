@@ -14,7 +14,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.metrics.RdmaRawMetered;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
@@ -160,7 +160,7 @@ class FramesOfOthersTest {
         return lengthBytes;
     }
 
-    private RdmaRawPortStatistics port() {
+    private RdmaRawQueueStatistics queue() {
         return datagrams.deviceQueue().statistics();
     }
 
@@ -173,12 +173,12 @@ class FramesOfOthersTest {
      * Sums up a counter over the channel, the TCP stack and the host, which gets the frames that no flow rule matches.
      */
     private long counted(String name) {
-        return port().channels().values().stream().filter(each -> each.metrics().stream()
+        return queue().channels().values().stream().filter(each -> each.metrics().stream()
                 .anyMatch(metric -> metric.name().equals(name))).mapToLong(each -> value(each, name)).sum();
     }
 
     private long received(String name) {
-        return value(port().channels().get("tcp"), name);
+        return value(queue().channels().get("tcp"), name);
     }
 
     /** A valid frame sent after the others is delivered. It proves that the others have been processed. */

@@ -15,7 +15,7 @@ import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.Future;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -143,13 +143,13 @@ class RdmaRawChannelLoopTest {
         }
         release.countDown();
         assertTrue(pause.sync().getNow(), "the loop was blocked for all sends");
-        RdmaRawPortStatistics port = RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
+        RdmaRawQueueStatistics queue = RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
                 .filter(each -> each.deviceName().equals(device.name)).findFirst().orElseThrow();
-        RdmaRawMetric lost = port.metrics().stream().filter(metric -> metric.name().equals("no-receive")).findFirst()
+        RdmaRawMetric lost = queue.metrics().stream().filter(metric -> metric.name().equals("no-receive")).findFirst()
                 .orElseThrow();
-        Patience.until(() -> delivered.get() + port.value(lost) == sent,
+        Patience.until(() -> delivered.get() + queue.value(lost) == sent,
                 "each of " + sent + " frames to be delivered or counted as lost");
-        assertTrue(port.value(lost) > 0, "the queue has " + depth + " receives");
+        assertTrue(queue.value(lost) > 0, "the queue has " + depth + " receives");
     }
 
     @Test

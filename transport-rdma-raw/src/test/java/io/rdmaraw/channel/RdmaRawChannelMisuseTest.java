@@ -9,7 +9,7 @@ import io.netty.channel.DefaultMaxBytesRecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.util.IllegalReferenceCountException;
 import io.netty.util.ReferenceCountUtil;
-import io.rdmaraw.device.PortStatistics;
+import io.rdmaraw.device.QueueStatistics;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -190,7 +190,7 @@ class RdmaRawChannelMisuseTest {
             });
         }
         RdmaRawChannel sender = sender();
-        PortStatistics port = sender.deviceQueue().statistics();
+        QueueStatistics queue = sender.deviceQueue().statistics();
         sender.eventLoop().submit(() -> {
             for (int i = 0; i < 5; i++) {
                 sender.write(frame(i));
@@ -208,7 +208,7 @@ class RdmaRawChannelMisuseTest {
             expectFrame(9);
         }
         assertEquals(0, first.statistics().droppedNotRead(), "not-read");
-        assertEquals(shared ? 1 : 4, port.unmatchedFrames, "no-channel");
+        assertEquals(shared ? 1 : 4, queue.unmatchedFrames, "no-channel");
     }
 
     /** The handler of the last frame of a poll closes another channel before the burst of that channel is fired. */

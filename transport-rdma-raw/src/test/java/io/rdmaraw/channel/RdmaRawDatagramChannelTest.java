@@ -16,7 +16,7 @@ import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.metrics.RdmaRawMetric;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.wire.BufferAddress;
@@ -546,16 +546,16 @@ class RdmaRawDatagramChannelTest {
         DatagramFixture.Inbox server = fixture.bind(at("127.0.0.1", 0));
         DatagramFixture.Inbox client = fixture.bind(at("127.0.0.1", 0));
         client.channel.connect(server.address()).sync();
-        RdmaRawPortStatistics port = client.channel.deviceQueue().statistics();
-        assertTrue(port.channels().containsValue(client.channel.statistics()));
+        RdmaRawQueueStatistics queue = client.channel.deviceQueue().statistics();
+        assertTrue(queue.channels().containsValue(client.channel.statistics()));
         client.channel.writeAndFlush(text("counted")).sync();
         assertEquals("counted", server.takeText());
         RdmaRawMetric sent = client.channel.statistics().metrics().stream()
                 .filter(metric -> metric.name().equals("sent.datagrams")).findFirst().orElseThrow();
-        assertEquals(1, port.channelTotals("datagram").get(sent));
+        assertEquals(1, queue.totals("datagram").get(sent));
         client.channel.deregister().sync();
-        assertEquals(1, port.channelTotals("datagram").get(sent));
+        assertEquals(1, queue.totals("datagram").get(sent));
         client.channel.eventLoop().register(client.channel).sync();
-        assertEquals(1, port.channelTotals("datagram").get(sent), "counted again when it came back");
+        assertEquals(1, queue.totals("datagram").get(sent), "counted again when it came back");
     }
 }

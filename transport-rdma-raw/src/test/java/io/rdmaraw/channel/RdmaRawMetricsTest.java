@@ -17,7 +17,7 @@ import io.rdmaraw.metrics.RdmaRawMeterBinder;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -70,9 +70,9 @@ class RdmaRawMetricsTest {
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
     }
 
-    private RdmaRawPortStatistics port() {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device.name)).findFirst().orElseThrow();
+    private RdmaRawQueueStatistics queue() {
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(device.name)).findFirst().orElseThrow();
     }
 
     private static long value(RdmaRawMetered metered, RdmaRawMetric.Kind kind, String name) {
@@ -93,24 +93,24 @@ class RdmaRawMetricsTest {
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
         sendAndTake(sender, 10);
         receiver.eventLoop().submit(() -> { }).sync();
-        RdmaRawPortStatistics port = port();
-        assertEquals(10, value(port, RdmaRawMetric.Kind.TRAFFIC, "received.frames"));
-        assertEquals(10, value(port, RdmaRawMetric.Kind.COPY, "unregistered-memory"));
-        assertEquals(1, value(port, RdmaRawMetric.Kind.GAUGE, "rules"));
-        assertEquals(2, value(port, RdmaRawMetric.Kind.GAUGE, "channels"));
-        long bursts = value(port, RdmaRawMetric.Kind.WORK, "receive.bursts");
+        RdmaRawQueueStatistics queue = queue();
+        assertEquals(10, value(queue, RdmaRawMetric.Kind.TRAFFIC, "received.frames"));
+        assertEquals(10, value(queue, RdmaRawMetric.Kind.COPY, "unregistered-memory"));
+        assertEquals(1, value(queue, RdmaRawMetric.Kind.GAUGE, "rules"));
+        assertEquals(2, value(queue, RdmaRawMetric.Kind.GAUGE, "channels"));
+        long bursts = value(queue, RdmaRawMetric.Kind.WORK, "receive.bursts");
         long byFill = 0;
         for (int n = 0; n <= 6; n++) {
-            byFill += port.burstsOfFill(n);
+            byFill += queue.burstsOfFill(n);
         }
         assertEquals(bursts, byFill);
-        assertEquals(10, port.burstsOfFill(0), "each frame came by itself");
-        RdmaRawMetered counted = port.channels().entrySet().stream()
+        assertEquals(10, queue.burstsOfFill(0), "each frame came by itself");
+        RdmaRawMetered counted = queue.channels().entrySet().stream()
                 .filter(entry -> entry.getKey().startsWith(receiver.id().asShortText())).findFirst().orElseThrow()
                 .getValue();
         assertEquals(10, value(counted, RdmaRawMetric.Kind.TRAFFIC, "received.frames"));
         assertThrows(IllegalArgumentException.class,
-                () -> port.value(new RdmaRawMetric("other", RdmaRawMetric.Kind.DROP, "")));
+                () -> queue.value(new RdmaRawMetric("other", RdmaRawMetric.Kind.DROP, "")));
     }
 
     @Test
@@ -118,21 +118,21 @@ class RdmaRawMetricsTest {
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
         RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
         sendAndTake(sender, 3);
-        RdmaRawPortStatistics port = port();
+        RdmaRawQueueStatistics queue = queue();
         receiver.close().sync();
-        Map<RdmaRawMetric, Long> totals = port.channelTotals("channel");
+        Map<RdmaRawMetric, Long> totals = queue.totals("channel");
         assertEquals(3, totals.entrySet().stream().filter(e -> e.getKey().name().equals("received.frames"))
                 .mapToLong(Map.Entry::getValue).sum());
-        assertEquals(0, value(port, RdmaRawMetric.Kind.GAUGE, "rules"));
-        assertEquals(1, value(port, RdmaRawMetric.Kind.GAUGE, "channels"));
+        assertEquals(0, value(queue, RdmaRawMetric.Kind.GAUGE, "rules"));
+        assertEquals(1, value(queue, RdmaRawMetric.Kind.GAUGE, "channels"));
     }
 
     @Test
     void terminatedLoopsAreRemoved() throws Exception {
         device.bind(group, device.sendOnly(), received);
-        RdmaRawPortStatistics port = port();
+        RdmaRawQueueStatistics queue = queue();
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
-        assertTrue(RdmaRawMetrics.loops().stream().noneMatch(loop -> loop.ports().contains(port)));
+        assertTrue(RdmaRawMetrics.loops().stream().noneMatch(loop -> loop.queues().contains(queue)));
     }
 
     @Test
@@ -155,7 +155,7 @@ class RdmaRawMetricsTest {
         RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
         sendAndTake(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()), 3);
         RdmaRawLoopStatistics loop = RdmaRawMetrics.loops().stream()
-                .filter(each -> each.ports().contains(port())).findFirst().orElseThrow();
+                .filter(each -> each.queues().contains(queue())).findFirst().orElseThrow();
         assertEquals(receiver.eventLoop().submit(() -> Thread.currentThread().getName()).sync().getNow(), loop.name());
         long spin;
         long sleep;
@@ -173,7 +173,7 @@ class RdmaRawMetricsTest {
         sendAndTake(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()), 4);
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         ObjectName name = new ObjectName("io.rdmaraw:type=Transport");
-        CompositeData row = Arrays.stream(ports(server, name)).filter(each -> device.name.equals(each.get("device")))
+        CompositeData row = Arrays.stream(queues(server, name)).filter(each -> device.name.equals(each.get("device")))
                 .findFirst().orElseThrow();
         assertEquals(4L, row.get("traffic:received.frames"));
         assertEquals(4L, row.get("work:fill.1"));
@@ -194,7 +194,7 @@ class RdmaRawMetricsTest {
         device.bind(group, device.sendOnly(), received);
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         ObjectName name = new ObjectName("io.rdmaraw:type=Transport");
-        ports(server, name);
+        queues(server, name);
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
         assumeTrue(RdmaRawMetrics.loops().isEmpty(), "no other test has left a loop");
         Patience.until(() -> !server.isRegistered(name), "the end of the bean");
@@ -213,16 +213,16 @@ class RdmaRawMetricsTest {
             device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()).writeAndFlush(
                     LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64)).sync();
             received.takeFrame().release();
-            assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
-            assertEquals(2, loopsOf(registry, "rdmaraw.port.drops", "send-error").size());
+            assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.queue.drops", "ring-full"));
+            assertEquals(2, loopsOf(registry, "rdmaraw.queue.drops", "send-error").size());
             // When this loop terminates, the other one publishes the counters of the device.
             group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
             assertFalse(first.isOpen());
-            assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
-            assertEquals(0, registry.get("rdmaraw.port.drops").tag("device", device.name).tag("reason", "ring-full")
+            assertEquals(List.of("-"), loopsOf(registry, "rdmaraw.queue.drops", "ring-full"));
+            assertEquals(0, registry.get("rdmaraw.queue.drops").tag("device", device.name).tag("reason", "ring-full")
                     .functionCounter().count());
             second.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
-            assertEquals(List.of(), loopsOf(registry, "rdmaraw.port.drops", "ring-full"));
+            assertEquals(List.of(), loopsOf(registry, "rdmaraw.queue.drops", "ring-full"));
         } finally {
             second.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         }
@@ -234,11 +234,11 @@ class RdmaRawMetricsTest {
     }
 
     /** Waits until the bean is registered, which happens in the background. */
-    private static CompositeData[] ports(MBeanServer server, ObjectName name) throws Exception {
+    private static CompositeData[] queues(MBeanServer server, ObjectName name) throws Exception {
         long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         while (true) {
             try {
-                return (CompositeData[]) server.getAttribute(name, "Ports");
+                return (CompositeData[]) server.getAttribute(name, "Queues");
             } catch (InstanceNotFoundException e) {
                 assertTrue(System.nanoTime() < endNanos, "the bean was not registered");
                 Thread.onSpinWait();
@@ -262,7 +262,7 @@ class RdmaRawMetricsTest {
                 assertTrue(System.nanoTime() < endNanos, "the drop was not counted");
                 Thread.onSpinWait();
             }
-            assertEquals(1, registry.get("rdmaraw.port.copies").tag("device", device.name)
+            assertEquals(1, registry.get("rdmaraw.queue.copies").tag("device", device.name)
                     .tag("reason", "unregistered-memory").functionCounter().count());
             assertEquals(0, registry.get("rdmaraw.datagram.drops").tag("device", device.name)
                     .tag("reason", "not-read").functionCounter().count(), "what other channels dropped is apart");
@@ -313,7 +313,7 @@ class RdmaRawMetricsTest {
                 recording.enable("io.rdmaraw." + event).withoutThreshold();
             }
             // Takes a sample of each event when the recording ends.
-            recording.enable("io.rdmaraw.PortSample").with("period", "endChunk");
+            recording.enable("io.rdmaraw.QueueSample").with("period", "endChunk");
             recording.start();
             RdmaRawChannel receiver = device.bind(group, device.to(LoopDevice.A), received);
             RdmaRawChannel sender = device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter());
@@ -338,7 +338,7 @@ class RdmaRawMetricsTest {
         assertEquals(1, named(events, "QueueRecovery").size());
         assertFalse(named(events, "SlowConsumer").isEmpty());
         assertTrue(named(events, "SlowConsumer").getFirst().getLong("copiedFrames") > 0);
-        assertTrue(named(events, "PortSample").stream().mapToLong(e -> e.getLong("receivedFrames")).sum() > 0);
+        assertTrue(named(events, "QueueSample").stream().mapToLong(e -> e.getLong("receivedFrames")).sum() > 0);
     }
 
     private static List<RecordedEvent> named(List<RecordedEvent> events, String name) {

@@ -331,8 +331,9 @@ class RdmaRawSocketChannelTest {
         Client client = new Client();
         send(connect(group, server, client), "count me");
         client.await("count me");
-        RdmaRawMetered tcp = RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device.name)).findFirst().orElseThrow().channels().get("tcp");
+        RdmaRawMetered tcp = RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(device.name)).findFirst().orElseThrow()
+                .channels().get("tcp");
         assertEquals(2 * "count me".length(), count(tcp, "received.payload.bytes"));
         assertEquals(1, count(tcp, "opened.connections"));
         assertEquals(1, count(tcp, "accepted.connections"));

@@ -86,9 +86,9 @@ class RdmaRawTcpMetricsTest {
     }
 
     private RdmaRawTcpStatistics tcp() {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device.name))
-                .flatMap(port -> port.channels().values().stream()).filter(RdmaRawTcpStatistics.class::isInstance)
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(device.name))
+                .flatMap(queue -> queue.channels().values().stream()).filter(RdmaRawTcpStatistics.class::isInstance)
                 .map(RdmaRawTcpStatistics.class::cast).findFirst().orElseThrow();
     }
 

@@ -13,7 +13,7 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.rdmaraw.metrics.RdmaRawMetered;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
@@ -99,7 +99,7 @@ class SlowReadersTest {
         assertTrue(answers.isEmpty());
     }
 
-    private RdmaRawPortStatistics statistics(Channel child) {
+    private RdmaRawQueueStatistics statistics(Channel child) {
         return ((RdmaRawSocketChannel) child).tcpStack().deviceQueue().statistics();
     }
 
@@ -125,15 +125,15 @@ class SlowReadersTest {
             quick.writeAndFlush(Unpooled.wrappedBuffer(new byte[1000])).sync();
             awaitAnswer(1000);
         }
-        RdmaRawPortStatistics port = statistics(served.getFirst());
-        assertTrue(copied(port, copiedFor) > 0, () -> "nothing was copied for " + copiedFor);
+        RdmaRawQueueStatistics queue = statistics(served.getFirst());
+        assertTrue(copied(queue, copiedFor) > 0, () -> "nothing was copied for " + copiedFor);
 
         served.forEach(child -> child.config().setAutoRead(true));
         awaitAnswer(READERS * PIECES * pieceBytes);
     }
 
-    private static long copied(RdmaRawPortStatistics port, String reason) {
-        RdmaRawMetered counting = reason.equals("small-payload") ? port.channels().get("tcp") : port;
+    private static long copied(RdmaRawQueueStatistics queue, String reason) {
+        RdmaRawMetered counting = reason.equals("small-payload") ? queue.channels().get("tcp") : queue;
         return counting.value(counting.metrics().stream().filter(metric -> metric.name().endsWith(reason)).findFirst()
                 .orElseThrow());
     }

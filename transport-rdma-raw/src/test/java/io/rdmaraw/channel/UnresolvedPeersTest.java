@@ -17,7 +17,7 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueFixture;
 import io.rdmaraw.tcp.segment.Segment;
@@ -236,8 +236,8 @@ class UnresolvedPeersTest {
     }
 
     private static long crowded(RdmaRawSocketChannel served) {
-        RdmaRawPortStatistics port = served.tcpStack().deviceQueue().statistics();
-        return RdmaRawMetrics.loops().stream().filter(loop -> loop.ports().contains(port))
+        RdmaRawQueueStatistics queue = served.tcpStack().deviceQueue().statistics();
+        return RdmaRawMetrics.loops().stream().filter(loop -> loop.queues().contains(queue))
                 .mapToLong(loop -> value(loop, "neighbor-queue-full")).sum();
     }
 

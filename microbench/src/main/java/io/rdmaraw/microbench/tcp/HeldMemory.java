@@ -60,8 +60,8 @@ final class HeldMemory {
     }
 
     private static long sum(List<String> names) {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .mapToLong(port -> port.metrics().stream().filter(metric -> names.contains(metric.name()))
-                        .mapToLong(port::value).sum()).sum();
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .mapToLong(queue -> queue.metrics().stream().filter(metric -> names.contains(metric.name()))
+                        .mapToLong(queue::value).sum()).sum();
     }
 }

@@ -23,8 +23,8 @@ final class SynCookies {
     }
 
     private static long ours() {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .flatMap(port -> port.channelTotals("tcp").entrySet().stream())
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .flatMap(queue -> queue.totals("tcp").entrySet().stream())
                 .filter(total -> total.getKey().name().equals(OURS)).mapToLong(total -> total.getValue()).sum();
     }
 

@@ -7,7 +7,7 @@ import io.rdmaraw.examples.server.Transport;
 import io.rdmaraw.examples.server.Tuning;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.microbench.rival.TunedTransport;
 import io.rdmaraw.tools.output.Json;
 import java.io.BufferedReader;
@@ -162,10 +162,10 @@ public final class TcpPeerCommand implements Callable<Integer> {
     /** Adds the counters of this transport's event loops to an answer. */
     private static void statistics(ObjectNode answer) {
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-            for (RdmaRawPortStatistics port : loop.ports()) {
+            for (RdmaRawQueueStatistics queue : loop.queues()) {
                 ObjectNode counts = answer.putObject(loop.name());
-                port.metrics().forEach(metric -> counts.put(metric.name(), port.value(metric)));
-                port.channelTotals("tcp").forEach((metric, value) -> counts.put("channels." + metric.name(), value));
+                queue.metrics().forEach(metric -> counts.put(metric.name(), queue.value(metric)));
+                queue.totals("tcp").forEach((metric, value) -> counts.put("channels." + metric.name(), value));
             }
         }
     }

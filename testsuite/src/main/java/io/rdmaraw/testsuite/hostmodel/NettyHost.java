@@ -179,8 +179,8 @@ final class NettyHost implements AutoCloseable {
 
     /** Returns whether the TCP stack of the device has a connection with a peer, including half-open ones. */
     boolean hasConnectionOf(InetAddress peer) {
-        return deviceOrNull != null && RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(deviceOrNull)).map(port -> port.channels().get("tcp"))
+        return deviceOrNull != null && RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(deviceOrNull)).map(queue -> queue.channels().get("tcp"))
                 .filter(RdmaRawTcpStatistics.class::isInstance).map(RdmaRawTcpStatistics.class::cast)
                 .flatMap(tcp -> tcp.sockets(Short.MAX_VALUE).join().connections().stream())
                 .anyMatch(connection -> connection.remote().getAddress().equals(peer));

@@ -16,7 +16,7 @@ import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
 
@@ -124,17 +124,17 @@ final class EchoFixture implements AutoCloseable {
 
     /** Returns a metric of the server's TCP. */
     long tcp(String metric) {
-        return value(port().channels().get("tcp"), name -> name.equals(metric));
+        return value(queue().channels().get("tcp"), name -> name.equals(metric));
     }
 
     /** Returns the sum of the queue's metrics with the suffix {@code metric}. */
     long queue(String metric) {
-        return value(port(), name -> name.endsWith(metric));
+        return value(queue(), name -> name.endsWith(metric));
     }
 
-    private RdmaRawPortStatistics port() {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device)).findFirst().orElseThrow();
+    private RdmaRawQueueStatistics queue() {
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(device)).findFirst().orElseThrow();
     }
 
     private static long value(RdmaRawMetered metered, Predicate<String> wanted) {

@@ -15,7 +15,7 @@ import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
@@ -166,12 +166,12 @@ class KernelBesideOverVethTest {
     }
 
     private long tcp(String name) {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device)).mapToLong(port -> tcp(port, name)).sum();
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(device)).mapToLong(queue -> tcp(queue, name)).sum();
     }
 
-    private static long tcp(RdmaRawPortStatistics port, String name) {
-        RdmaRawMetered tcp = port.channels().get("tcp");
+    private static long tcp(RdmaRawQueueStatistics queue, String name) {
+        RdmaRawMetered tcp = queue.channels().get("tcp");
         return tcp == null ? 0 : tcp.metrics().stream().filter(each -> each.name().equals(name))
                 .mapToLong(tcp::value).sum();
     }

@@ -16,7 +16,7 @@ import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 
@@ -149,22 +149,22 @@ final class TcpHost {
 
     /** Returns the sum of a metric over all channels with this label on a device. */
     static long counted(String device, String label, String name) {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device)).mapToLong(port -> counted(port, label, name))
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(device)).mapToLong(queue -> counted(queue, label, name))
                 .sum();
     }
 
     /** Returns a metric of the device as a whole, which each of its ports reports with the same value. */
     static long ofDevice(String device, String name) {
-        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.ports().stream())
-                .filter(port -> port.deviceName().equals(device))
-                .mapToLong(port -> port.value(port.metrics().stream().filter(each -> each.name().equals(name))
+        return RdmaRawMetrics.loops().stream().flatMap(loop -> loop.queues().stream())
+                .filter(queue -> queue.deviceName().equals(device))
+                .mapToLong(queue -> queue.value(queue.metrics().stream().filter(each -> each.name().equals(name))
                         .findFirst().orElseThrow()))
                 .max().orElseThrow();
     }
 
-    private static long counted(RdmaRawPortStatistics port, String label, String name) {
-        RdmaRawMetered channel = port.channels().get(label);
+    private static long counted(RdmaRawQueueStatistics queue, String label, String name) {
+        RdmaRawMetered channel = queue.channels().get(label);
         if (channel == null) {
             return 0;
         }

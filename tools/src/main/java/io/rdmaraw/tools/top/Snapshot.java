@@ -14,7 +14,7 @@ import javax.management.openmbean.CompositeData;
  * The counters of a process at one moment. Rows correspond to those of the MBean: counters are named {@code kind:name},
  * all other attributes are text.
  */
-record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices, List<Row> channels,
+record Snapshot(long nanos, List<Row> loops, List<Row> queues, List<Row> devices, List<Row> channels,
         List<Row> sockets) {
     /** A copy of the transport in another class loader of the process has a further key. */
     private static final String BEANS = "io.rdmaraw:type=Transport,*";
@@ -56,7 +56,7 @@ record Snapshot(long nanos, List<Row> loops, List<Row> ports, List<Row> devices,
     /** Returns the rows of all copies of the transport. */
     static Snapshot read(MBeanServerConnection connection) throws Exception {
         Set<ObjectName> beans = beans(connection);
-        return new Snapshot(System.nanoTime(), rows(connection, beans, "Loops"), rows(connection, beans, "Ports"),
+        return new Snapshot(System.nanoTime(), rows(connection, beans, "Loops"), rows(connection, beans, "Queues"),
                 rows(connection, beans, "Devices"), rows(connection, beans, "Channels"),
                 rows(connection, beans, "Sockets"));
     }

@@ -15,7 +15,7 @@ import java.util.stream.Collectors;
  * busiest connections.
  */
 final class TcpScreen {
-    /** The name under which {@code RdmaRawPortStatistics.channels()} lists the TCP stack of a queue. */
+    /** The name under which {@code RdmaRawQueueStatistics.channels()} lists the TCP stack of a queue. */
     private static final String TCP = "tcp";
     private static final String LISTEN = "LISTEN";
     private static final String ALL_STATES = "ALL";

@@ -114,7 +114,7 @@ public final class TopCommand implements Callable<Integer> {
         ObjectMapper mapper = new ObjectMapper();
         ObjectNode root = Json.object();
         root.set("loops", mapper.valueToTree(snapshot.loops()));
-        root.set("ports", mapper.valueToTree(snapshot.ports()));
+        root.set("queues", mapper.valueToTree(snapshot.queues()));
         root.set("devices", mapper.valueToTree(snapshot.devices()));
         root.set("channels", mapper.valueToTree(snapshot.channels()));
         root.set("sockets", mapper.valueToTree(snapshot.sockets()));

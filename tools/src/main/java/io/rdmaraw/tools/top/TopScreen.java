@@ -75,36 +75,36 @@ final class TopScreen {
         TextTable table = new TextTable("QUEUE", "OF LOOP", "RX/S", "RX BIT/S", "TX/S", "TX BIT/S", "RX BURST",
                 "FILL 1..64", "TX BURST", "EMPTY", "RULES", "CHANNELS")
                 .dispensable("CHANNELS", "TX BURST", "RULES", "FILL 1..64", "EMPTY", "RX BURST", "OF LOOP");
-        for (Snapshot.Row port : now.ports()) {
-            Snapshot.Row old = port.in(before.ports());
-            double received = rate(port, old, "traffic:received.frames");
-            double sent = rate(port, old, "traffic:sent.frames");
-            double polls = rate(port, old, "work:receive.polls");
-            table.row(port.name("device") + '/' + port.name("port"), port.name("loop"), si(received),
-                    si(8 * rate(port, old, "traffic:received.bytes")), si(sent),
-                    si(8 * rate(port, old, "traffic:sent.bytes")),
-                    perBurst(received, rate(port, old, "work:receive.bursts")), fills(port, old),
-                    perBurst(sent, rate(port, old, "work:send.bursts")),
-                    polls == 0 ? "-" : percent(rate(port, old, "work:receive.polls.empty") / polls),
-                    rules(port), Long.toString(port.count("gauge:channels")));
+        for (Snapshot.Row queue : now.queues()) {
+            Snapshot.Row old = queue.in(before.queues());
+            double received = rate(queue, old, "traffic:received.frames");
+            double sent = rate(queue, old, "traffic:sent.frames");
+            double polls = rate(queue, old, "work:receive.polls");
+            table.row(queue.name("device") + '/' + queue.name("port"), queue.name("loop"), si(received),
+                    si(8 * rate(queue, old, "traffic:received.bytes")), si(sent),
+                    si(8 * rate(queue, old, "traffic:sent.bytes")),
+                    perBurst(received, rate(queue, old, "work:receive.bursts")), fills(queue, old),
+                    perBurst(sent, rate(queue, old, "work:send.bursts")),
+                    polls == 0 ? "-" : percent(rate(queue, old, "work:receive.polls.empty") / polls),
+                    rules(queue), Long.toString(queue.count("gauge:channels")));
         }
         return table;
     }
 
-    private String rules(Snapshot.Row port) {
-        long kernelVisible = port.in(now.devices(), "device").count("gauge:rules.kernel-visible");
-        return port.count("gauge:rules") + (kernelVisible == 0 ? "" : " (" + kernelVisible + " kernel-visible)");
+    private String rules(Snapshot.Row queue) {
+        long kernelVisible = queue.in(now.devices(), "device").count("gauge:rules.kernel-visible");
+        return queue.count("gauge:rules") + (kernelVisible == 0 ? "" : " (" + kernelVisible + " kernel-visible)");
     }
 
     /** Draws a bar for each class of burst lengths; its height is the share of the class. */
-    private String fills(Snapshot.Row port, Snapshot.Row old) {
+    private String fills(Snapshot.Row queue, Snapshot.Row old) {
         double all = 0;
         for (int fill : FILLS) {
-            all += rate(port, old, "work:fill." + fill);
+            all += rate(queue, old, "work:fill." + fill);
         }
         StringBuilder bars = new StringBuilder("|");
         for (int fill : FILLS) {
-            double share = all == 0 ? 0 : rate(port, old, "work:fill." + fill) / all;
+            double share = all == 0 ? 0 : rate(queue, old, "work:fill." + fill) / all;
             bars.append(BARS[(int) Math.ceil(share * (BARS.length - 1))]);
         }
         return bars.append('|').toString();
@@ -115,7 +115,7 @@ final class TopScreen {
         // The location comes last, because a narrow terminal cuts the end of a line.
         TextTable table = new TextTable("DROPS, COPIES, ERRORS", "REASON", "/S", "TOTAL", "WHERE");
         int rows = addTroubles(table, now.devices(), before.devices(), "device")
-                + addTroubles(table, now.ports(), before.ports(), "device")
+                + addTroubles(table, now.queues(), before.queues(), "device")
                 + addTroubles(table, now.channels(), before.channels(), "channel");
         if (rows == 0) {
             out.println("no drops, no copies, no errors");

@@ -4,7 +4,7 @@ import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.metrics.RdmaRawTcpStatistics;
 import jdk.jfr.Category;
 import jdk.jfr.Description;
@@ -28,30 +28,30 @@ import java.util.Set;
  * they do not slow down the hot path. Load this class only if {@link MetricsExporters#HAS_FLIGHT_RECORDER}.
  */
 public final class FlightRecorderEvents {
-    private static final Runnable PORT_SAMPLES = new Sampler()::samplePorts;
+    private static final Runnable QUEUE_SAMPLES = new Sampler()::sampleQueues;
     private static final Runnable TCP_SAMPLES = new Sampler()::sampleTcp;
 
     private FlightRecorderEvents() {
     }
 
     static void registerPeriodic() {
-        FlightRecorder.addPeriodicEvent(PortSample.class, PORT_SAMPLES);
+        FlightRecorder.addPeriodicEvent(QueueSample.class, QUEUE_SAMPLES);
         FlightRecorder.addPeriodicEvent(TcpSample.class, TCP_SAMPLES);
     }
 
     static void unregisterPeriodic() {
-        FlightRecorder.removePeriodicEvent(PORT_SAMPLES);
+        FlightRecorder.removePeriodicEvent(QUEUE_SAMPLES);
         FlightRecorder.removePeriodicEvent(TCP_SAMPLES);
     }
 
     /** Activity of a queue since the last sample. */
-    @Name("io.rdmaraw.PortSample")
+    @Name("io.rdmaraw.QueueSample")
     @Label("Queue Sample")
     @Category({"Netty", "RDMA raw"})
     @Description("What a loop's queue on a port did since the last sample")
     @Period("1 s")
     @StackTrace(false)
-    static final class PortSample extends Event {
+    static final class QueueSample extends Event {
         @Label("Loop")
         String loop;
         @Label("Device")
@@ -225,18 +225,18 @@ public final class FlightRecorderEvents {
     private static final class Sampler {
         private final Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> last = new HashMap<>();
 
-        void samplePorts() {
+        void sampleQueues() {
             Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
             Set<String> devices = new HashSet<>();
             for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-                for (RdmaRawPortStatistics port : loop.ports()) {
-                    boolean first = devices.add(port.deviceName());
-                    Map<RdmaRawMetric, Long> values = record(port, now);
+                for (RdmaRawQueueStatistics queue : loop.queues()) {
+                    boolean first = devices.add(queue.deviceName());
+                    Map<RdmaRawMetric, Long> values = record(queue, now);
                     Map<RdmaRawMetric, Long> counted = new HashMap<>(values);
                     // All queues of a device report the counters of the whole device, so only one event includes
                     // them.
                     counted.keySet().removeIf(metric -> !first && metric.scope() == RdmaRawMetric.Scope.DEVICE);
-                    commit(loop, port, counted, last.getOrDefault(port, Map.of()));
+                    commit(loop, queue, counted, last.getOrDefault(queue, Map.of()));
                 }
             }
             retain(now);
@@ -245,10 +245,10 @@ public final class FlightRecorderEvents {
         void sampleTcp() {
             Map<RdmaRawMetered, Map<RdmaRawMetric, Long>> now = new HashMap<>();
             for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-                for (RdmaRawPortStatistics port : loop.ports()) {
-                    for (RdmaRawMetered channel : port.channels().values()) {
+                for (RdmaRawQueueStatistics queue : loop.queues()) {
+                    for (RdmaRawMetered channel : queue.channels().values()) {
                         if (channel instanceof RdmaRawTcpStatistics) {
-                            commitTcp(loop, port, record(channel, now), last.getOrDefault(channel, Map.of()));
+                            commitTcp(loop, queue, record(channel, now), last.getOrDefault(channel, Map.of()));
                         }
                     }
                 }
@@ -269,11 +269,11 @@ public final class FlightRecorderEvents {
             last.putAll(now);
         }
 
-        private static void commitTcp(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+        private static void commitTcp(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue,
                                       Map<RdmaRawMetric, Long> now, Map<RdmaRawMetric, Long> before) {
             TcpSample event = new TcpSample();
             event.loop = loop.name();
-            event.device = port.deviceName();
+            event.device = queue.deviceName();
             for (Map.Entry<RdmaRawMetric, Long> entry : now.entrySet()) {
                 RdmaRawMetric metric = entry.getKey();
                 long change = entry.getValue() - before.getOrDefault(metric, 0L);
@@ -295,12 +295,12 @@ public final class FlightRecorderEvents {
             event.commit();
         }
 
-        private static void commit(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+        private static void commit(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue,
                                    Map<RdmaRawMetric, Long> now, Map<RdmaRawMetric, Long> before) {
-            PortSample event = new PortSample();
+            QueueSample event = new QueueSample();
             event.loop = loop.name();
-            event.device = port.deviceName();
-            event.port = port.portNumber();
+            event.device = queue.deviceName();
+            event.port = queue.portNumber();
             long polls = 0;
             long empty = 0;
             for (Map.Entry<RdmaRawMetric, Long> entry : now.entrySet()) {

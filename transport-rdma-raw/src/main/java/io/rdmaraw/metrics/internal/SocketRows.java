@@ -3,7 +3,7 @@ package io.rdmaraw.metrics.internal;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.metrics.RdmaRawTcpSockets;
 import io.rdmaraw.metrics.RdmaRawTcpStatistics;
@@ -28,7 +28,7 @@ public final class SocketRows {
     private static final int MAX_PER_LOOP = 128;
     private static final long TIMEOUT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
-    private record SampledPort(RdmaRawLoopStatistics loop, RdmaRawPortStatistics port,
+    private record SampledQueue(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue,
                          CompletableFuture<RdmaRawTcpSockets> sockets) {
     }
 
@@ -36,19 +36,19 @@ public final class SocketRows {
     }
 
     public static CompositeData[] read() throws OpenDataException {
-        List<SampledPort> all = new ArrayList<>();
+        List<SampledQueue> all = new ArrayList<>();
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-            for (RdmaRawPortStatistics port : loop.ports()) {
-                for (RdmaRawMetered channel : port.channels().values()) {
+            for (RdmaRawQueueStatistics queue : loop.queues()) {
+                for (RdmaRawMetered channel : queue.channels().values()) {
                     if (channel instanceof RdmaRawTcpStatistics tcp) {
-                        all.add(new SampledPort(loop, port, tcp.sockets(MAX_PER_LOOP)));
+                        all.add(new SampledQueue(loop, queue, tcp.sockets(MAX_PER_LOOP)));
                     }
                 }
             }
         }
         long deadlineNanos = System.nanoTime() + TIMEOUT_NANOS;
         List<CompositeData> rows = new ArrayList<>();
-        for (SampledPort sampled : all) {
+        for (SampledQueue sampled : all) {
             try {
                 add(rows, sampled, sampled.sockets().get(Math.max(0, deadlineNanos - System.nanoTime()),
                         TimeUnit.NANOSECONDS));
@@ -62,7 +62,7 @@ public final class SocketRows {
         return rows.toArray(CompositeData[]::new);
     }
 
-    private static void add(List<CompositeData> rows, SampledPort sampled, RdmaRawTcpSockets sockets)
+    private static void add(List<CompositeData> rows, SampledQueue sampled, RdmaRawTcpSockets sockets)
             throws OpenDataException {
         for (RdmaRawTcpSockets.Listener listener : sockets.listeners()) {
             Map<String, Object> row = newRow(sampled, listener.local(), "*", "LISTEN");
@@ -80,10 +80,10 @@ public final class SocketRows {
         }
     }
 
-    private static Map<String, Object> newRow(SampledPort sampled, Object local, Object remote, String state) {
+    private static Map<String, Object> newRow(SampledQueue sampled, Object local, Object remote, String state) {
         Map<String, Object> row = new LinkedHashMap<>();
         row.put("loop", sampled.loop().name());
-        row.put("device", sampled.port().deviceName());
+        row.put("device", sampled.queue().deviceName());
         row.put("local", text(local));
         row.put("remote", text(remote));
         row.put("state", state);
@@ -101,7 +101,7 @@ public final class SocketRows {
         return address.toString().replaceFirst("^[^/]*/", "");
     }
 
-    private static Map<String, Object> connection(SampledPort sampled, RdmaRawTcpSockets.Connection connection) {
+    private static Map<String, Object> connection(SampledQueue sampled, RdmaRawTcpSockets.Connection connection) {
         RdmaRawTcpInfo info = connection.info();
         Map<String, Object> row = newRow(sampled, connection.local(), connection.remote(), info.state());
         row.put("congestion", info.congestionControl() + (info.recovering() ? ", recovering" : ""));

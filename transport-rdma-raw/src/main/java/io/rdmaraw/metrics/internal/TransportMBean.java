@@ -5,7 +5,7 @@ import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetric.Scope;
 import io.rdmaraw.metrics.RdmaRawMetrics;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 
 import javax.management.Attribute;
 import javax.management.AttributeList;
@@ -31,14 +31,14 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * All metrics of the process in one MBean. {@code Loops}, {@code Ports} and {@code Channels} have one row per
+ * All metrics of the process in one MBean. {@code Loops}, {@code Queues} and {@code Channels} have one row per
  * loop, queue and channel. {@code Devices} has one row per device with the counters of the whole device.
  * {@code Sockets} has one row per TCP listener and for each of the busiest connections. Rows are created on
  * each read.
  */
 final class TransportMBean implements DynamicMBean {
     static final String OBJECT_NAME = "io.rdmaraw:type=Transport";
-    private static final List<String> ATTRIBUTES = List.of("Loops", "Ports", "Devices", "Channels", "Sockets");
+    private static final List<String> ATTRIBUTES = List.of("Loops", "Queues", "Devices", "Channels", "Sockets");
 
     /**
      * Registers the bean.
@@ -72,7 +72,7 @@ final class TransportMBean implements DynamicMBean {
         try {
             return switch (attribute) {
                 case "Loops" -> loops();
-                case "Ports" -> ports();
+                case "Queues" -> queues();
                 case "Devices" -> devices();
                 case "Channels" -> channels();
                 case "Sockets" -> SocketRows.read();
@@ -91,29 +91,29 @@ final class TransportMBean implements DynamicMBean {
         return rows.toArray(CompositeData[]::new);
     }
 
-    private static CompositeData[] ports() throws OpenDataException {
+    private static CompositeData[] queues() throws OpenDataException {
         List<CompositeData> rows = new ArrayList<>();
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-            for (RdmaRawPortStatistics port : loop.ports()) {
+            for (RdmaRawQueueStatistics queue : loop.queues()) {
                 Map<String, Long> fills = new LinkedHashMap<>();
                 for (int n = 0; n < 7; n++) {
-                    fills.put("work:fill." + (1 << n), port.burstsOfFill(n));
+                    fills.put("work:fill." + (1 << n), queue.burstsOfFill(n));
                 }
-                rows.add(row(Map.of("loop", loop.name(), "device", port.deviceName(), "port",
-                        Integer.toString(port.portNumber())), port, Scope.OWN, fills));
+                rows.add(row(Map.of("loop", loop.name(), "device", queue.deviceName(), "port",
+                        Integer.toString(queue.portNumber())), queue, Scope.OWN, fills));
             }
         }
         return rows.toArray(CompositeData[]::new);
     }
 
     private static CompositeData[] devices() throws OpenDataException {
-        Map<String, RdmaRawPortStatistics> named = new LinkedHashMap<>();
+        Map<String, RdmaRawQueueStatistics> named = new LinkedHashMap<>();
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-            loop.ports().forEach(port -> named.putIfAbsent(port.deviceName(), port));
+            loop.queues().forEach(queue -> named.putIfAbsent(queue.deviceName(), queue));
         }
         List<CompositeData> rows = new ArrayList<>();
-        for (RdmaRawPortStatistics port : named.values()) {
-            rows.add(row(Map.of("device", port.deviceName()), port, Scope.DEVICE, Map.of()));
+        for (RdmaRawQueueStatistics queue : named.values()) {
+            rows.add(row(Map.of("device", queue.deviceName()), queue, Scope.DEVICE, Map.of()));
         }
         return rows.toArray(CompositeData[]::new);
     }
@@ -121,9 +121,9 @@ final class TransportMBean implements DynamicMBean {
     private static CompositeData[] channels() throws OpenDataException {
         List<CompositeData> rows = new ArrayList<>();
         for (RdmaRawLoopStatistics loop : RdmaRawMetrics.loops()) {
-            for (RdmaRawPortStatistics port : loop.ports()) {
-                for (Map.Entry<String, RdmaRawMetered> channel : port.channels().entrySet()) {
-                    rows.add(row(Map.of("loop", loop.name(), "device", port.deviceName(), "channel",
+            for (RdmaRawQueueStatistics queue : loop.queues()) {
+                for (Map.Entry<String, RdmaRawMetered> channel : queue.channels().entrySet()) {
+                    rows.add(row(Map.of("loop", loop.name(), "device", queue.deviceName(), "channel",
                             channel.getKey()), channel.getValue(), Scope.OWN, Map.of()));
                 }
             }

@@ -3,7 +3,7 @@ package io.rdmaraw.device;
 import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
-import io.rdmaraw.metrics.RdmaRawPortStatistics;
+import io.rdmaraw.metrics.RdmaRawQueueStatistics;
 import io.rdmaraw.metrics.internal.MetricTable;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
@@ -24,10 +24,10 @@ import static io.rdmaraw.metrics.RdmaRawMetric.Kind.GAUGE;
 import static io.rdmaraw.metrics.RdmaRawMetric.Kind.WORK;
 
 /** The counters of one loop's queue on one port. The loop writes with plain stores; any thread may read. */
-public final class PortStatistics implements RdmaRawPortStatistics {
+public final class QueueStatistics implements RdmaRawQueueStatistics {
     /** Number of classes of {@link #burstsOfFill(int)}. */
     private static final int FILL_CLASSES = 32 - Integer.numberOfLeadingZeros(FrameQueue.MAX_BURST_FRAMES);
-    private static final MetricTable<PortStatistics> TABLE = new MetricTable<PortStatistics>()
+    private static final MetricTable<QueueStatistics> TABLE = new MetricTable<QueueStatistics>()
             .traffic("received.frames", of(c -> c.receivedFrames), "frames received")
             .traffic("received.bytes", of(c -> c.receivedBytes), "bytes of the frames received")
             .traffic("sent.frames", of(c -> c.sentFrames), "frames accepted by the device")
@@ -114,7 +114,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
 
     private final SharedDevice device;
     private final int portNumber;
-    private final Map<String, List<RdmaRawMetric>> channelKinds;
+    private final Map<String, List<RdmaRawMetric>> metricsByKind;
     private final QueueCounters counters;
     private final Map<RdmaRawMetered, AttachedReceiver> channels = new ConcurrentHashMap<>();
     /** Sums over the channels that have been removed, by kind of channel: several kinds have equal metrics. */
@@ -138,19 +138,19 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         }
     }
 
-    public PortStatistics(SharedDevice device, int portNumber, QueueCounters counters,
-                   Map<String, List<RdmaRawMetric>> channelKinds) {
-        this.channelKinds = channelKinds;
+    public QueueStatistics(SharedDevice device, int portNumber, QueueCounters counters,
+                   Map<String, List<RdmaRawMetric>> metricsByKind) {
+        this.metricsByKind = metricsByKind;
         this.device = device;
         this.portNumber = portNumber;
         this.counters = counters;
     }
 
-    private static ToLongFunction<PortStatistics> of(ToLongFunction<QueueCounters> counter) {
+    private static ToLongFunction<QueueStatistics> of(ToLongFunction<QueueCounters> counter) {
         return s -> counter.applyAsLong(s.counters);
     }
 
-    private static ToLongFunction<PortStatistics> fromSameHost(ToLongFunction<FromSameHost> counter) {
+    private static ToLongFunction<QueueStatistics> fromSameHost(ToLongFunction<FromSameHost> counter) {
         return s -> counter.applyAsLong(s.device.counters().fromSameHost());
     }
 
@@ -170,8 +170,8 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     }
 
     @Override
-    public Map<String, List<RdmaRawMetric>> channelMetrics() {
-        return channelKinds;
+    public Map<String, List<RdmaRawMetric>> metricsByKind() {
+        return metricsByKind;
     }
 
     /** Counts a received burst. */
@@ -188,9 +188,9 @@ public final class PortStatistics implements RdmaRawPortStatistics {
     }
 
     @Override
-    public Map<RdmaRawMetric, Long> channelTotals(String kind) {
+    public Map<RdmaRawMetric, Long> totals(String kind) {
         Map<RdmaRawMetric, Long> totals = new HashMap<>(retired.getOrDefault(kind, Map.of()));
-        List<RdmaRawMetric> metrics = channelKinds.get(kind);
+        List<RdmaRawMetric> metrics = metricsByKind.get(kind);
         channels.forEach((statistics, listed) -> {
             if (statistics.metrics().equals(metrics)) {
                 listed.addTo(totals);
@@ -232,7 +232,7 @@ public final class PortStatistics implements RdmaRawPortStatistics {
         AttachedReceiver listed = statistics == null ? null : channels.get(statistics);
         if (listed != null && listed.receiver == receiver) {
             channels.remove(statistics);
-            channelKinds.forEach((kind, metrics) -> {
+            metricsByKind.forEach((kind, metrics) -> {
                 if (statistics.metrics().equals(metrics)) {
                     listed.addTo(retired.computeIfAbsent(kind, first -> new ConcurrentHashMap<>()));
                 }

@@ -7,7 +7,7 @@ import java.util.Map;
  * The counters of one loop's queue on one device port, and of the channels on that queue. Readable on any
  * thread.
  */
-public interface RdmaRawPortStatistics extends RdmaRawMetered {
+public interface RdmaRawQueueStatistics extends RdmaRawMetered {
     /** Returns the name of the device. */
     String deviceName();
 
@@ -31,14 +31,14 @@ public interface RdmaRawPortStatistics extends RdmaRawMetered {
      * Returns the metrics of channels by kind of channel: {@code channel}, {@code datagram}, {@code host},
      * {@code tcp}.
      */
-    Map<String, List<RdmaRawMetric>> channelMetrics();
+    Map<String, List<RdmaRawMetric>> metricsByKind();
 
     /**
      * Returns the sums over all channels of a kind that this queue has had, including closed ones. Empty if there was
      * none.
      *
-     * @param kind a key of {@link #channelMetrics()}. Several kinds have equal metrics, such as
+     * @param kind a key of {@link #metricsByKind()}. Several kinds have equal metrics, such as
      *             {@code received.payload.bytes} of {@code datagram} and {@code tcp}.
      */
-    Map<RdmaRawMetric, Long> channelTotals(String kind);
+    Map<RdmaRawMetric, Long> totals(String kind);
 }
