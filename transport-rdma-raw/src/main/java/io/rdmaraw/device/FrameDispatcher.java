@@ -124,7 +124,7 @@ final class FrameDispatcher {
             } catch (Throwable e) {
                 onFailure.accept(e);
                 if (entry == null) {
-                    statistics.unmatchedFrames++;
+                    statistics.undeliveredFrames++;
                     frame.release();
                 } else {
                     List.of(entry.receivers).forEach(this::addInBurst);
@@ -166,7 +166,7 @@ final class FrameDispatcher {
     private int dropFailed(int next) {
         int end = burst.takenEnd();
         if (end <= next) {
-            statistics.unmatchedFrames++;
+            statistics.undeliveredFrames++;
             burst.takeFrame(next).release();
             return next + 1;
         }
@@ -224,7 +224,7 @@ final class FrameDispatcher {
             return;
         }
         if (entry == null) {
-            statistics.unmatchedFrames++;
+            statistics.undeliveredFrames++;
             frame.release();
             return;
         }
@@ -248,7 +248,7 @@ final class FrameDispatcher {
         if (attached.contains(receiver)) {
             deliverTo(receiver, frame, checksumVerified);
         } else {
-            statistics.unmatchedFrames++;
+            statistics.undeliveredFrames++;
             frame.release();
         }
     }

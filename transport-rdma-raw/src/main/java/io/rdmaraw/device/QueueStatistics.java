@@ -50,7 +50,8 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
             .ofDevice(WORK, "gso-datagrams", fromSameHost(FromSameHost::datagramsToKernel),
                     "UDP frames beyond the MTU that softverbs left to the kernel, because the lengths of"
                             + " their datagrams are unknown")
-            .drop("no-channel", s -> s.unmatchedFrames, "frames for a channel that was closed")
+            .drop("no-channel", s -> s.undeliveredFrames,
+                    "frames for a channel that was closed, or dropped after an unexpected exception; see the log")
             .drop("vlan-tag", s -> s.vlanTaggedFrames,
                     "VLAN-tagged frames that the device delivered for rules of untagged frames; the kernel's VLAN"
                             + " interfaces do not receive them")
@@ -110,25 +111,27 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
                     "rules whose frames the kernel may answer too: see docs/reference/security.md")
             .add(GAUGE, "slots.in-use", of(c -> c.slots == null ? 0 : c.slots.inUse()),
                     "slots that are posted, in flight, or held by handlers and connections")
-            .add(GAUGE, "channels", s -> s.channels.size(), "channels on this queue");
+            .add(GAUGE, "channels", s -> s.receivers.size(),
+                    "raw and datagram channels on this queue; the TCP of the loop counts as one, and so does a"
+                            + " userspace host");
 
     private final SharedDevice device;
     private final int portNumber;
     private final Map<String, List<RdmaRawMetric>> metricsByKind;
     private final QueueCounters counters;
-    private final Map<RdmaRawMetered, AttachedReceiver> channels = new ConcurrentHashMap<>();
-    /** Sums over the channels that have been removed, by kind of channel: several kinds have equal metrics. */
+    private final Map<RdmaRawMetered, AttachedReceiver> receivers = new ConcurrentHashMap<>();
+    /** Sums over the receivers that have been removed, by kind: several kinds have equal metrics. */
     private final Map<String, Map<RdmaRawMetric, Long>> retired = new ConcurrentHashMap<>();
     private final long[] fills = new long[FILL_CLASSES + 1];
     long bursts;
-    public long unmatchedFrames;
+    public long undeliveredFrames;
     public long vlanTaggedFrames;
     public int ruleCount;
 
     /**
-     * A channel of the queue.
+     * A receiver with counters: a channel, the TCP of the loop, or a userspace host.
      *
-     * @param before the channel's counters when it was added; it may have counted on another queue before
+     * @param before the receiver's counters when it was added; it may have counted on another queue before
      */
     private record AttachedReceiver(FrameReceiver receiver, Map<RdmaRawMetric, Long> before) {
         private void addTo(Map<RdmaRawMetric, Long> totals) {
@@ -183,7 +186,7 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
     @Override
     public Map<String, RdmaRawMetered> channels() {
         Map<String, RdmaRawMetered> named = new TreeMap<>();
-        channels.forEach((statistics, listed) -> named.put(listed.receiver.label(), statistics));
+        receivers.forEach((statistics, listed) -> named.put(listed.receiver.label(), statistics));
         return named;
     }
 
@@ -191,7 +194,7 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
     public Map<RdmaRawMetric, Long> totals(String kind) {
         Map<RdmaRawMetric, Long> totals = new HashMap<>(retired.getOrDefault(kind, Map.of()));
         List<RdmaRawMetric> metrics = metricsByKind.get(kind);
-        channels.forEach((statistics, listed) -> {
+        receivers.forEach((statistics, listed) -> {
             if (statistics.metrics().equals(metrics)) {
                 listed.addTo(totals);
             }
@@ -200,19 +203,19 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
     }
 
     /**
-     * Returns an iterator over the channels' counters. Concurrent additions and removals may or may not be
+     * Returns an iterator over the receivers' counters. Concurrent additions and removals may or may not be
      * visible.
      */
-    Iterator<RdmaRawMetered> channelIterator() {
-        return channels.keySet().iterator();
+    Iterator<RdmaRawMetered> receiverIterator() {
+        return receivers.keySet().iterator();
     }
 
     public void add(FrameReceiver receiver) {
         RdmaRawMetered statistics = receiver.statistics();
         if (statistics != null) {
-            // When the rules of a channel change, it is added again under another name before it is removed.
-            AttachedReceiver known = channels.get(statistics);
-            channels.put(statistics,
+            // When the rules of a receiver change, it is added again under another name before it is removed.
+            AttachedReceiver known = receivers.get(statistics);
+            receivers.put(statistics,
                     new AttachedReceiver(receiver, known != null ? known.before : countersOf(statistics)));
         }
     }
@@ -229,9 +232,9 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
 
     public void remove(FrameReceiver receiver) {
         RdmaRawMetered statistics = receiver.statistics();
-        AttachedReceiver listed = statistics == null ? null : channels.get(statistics);
+        AttachedReceiver listed = statistics == null ? null : receivers.get(statistics);
         if (listed != null && listed.receiver == receiver) {
-            channels.remove(statistics);
+            receivers.remove(statistics);
             metricsByKind.forEach((kind, metrics) -> {
                 if (statistics.metrics().equals(metrics)) {
                     listed.addTo(retired.computeIfAbsent(kind, first -> new ConcurrentHashMap<>()));

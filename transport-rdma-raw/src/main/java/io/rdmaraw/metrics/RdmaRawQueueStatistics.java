@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The counters of one loop's queue on one device port, and of the channels on that queue. Readable on any
- * thread.
+ * The counters of one loop's queue on one device port, and of the receivers of its frames: raw channels, datagram
+ * channels, the TCP of the loop, and a userspace host. Readable on any thread.
  */
 public interface RdmaRawQueueStatistics extends RdmaRawMetered {
     /** Returns the name of the device. */
@@ -22,19 +22,20 @@ public interface RdmaRawQueueStatistics extends RdmaRawMetered {
     long burstsOfFill(int n);
 
     /**
-     * Returns the open channels on this queue, by channel ID and local address. TCP connections are counted
-     * together under {@code tcp}; see {@link RdmaRawTcpStatistics}.
+     * Returns the counters of the open raw and datagram channels on this queue, by channel ID and local address. All
+     * TCP connections of the loop are one entry, {@code tcp}; see {@link RdmaRawTcpStatistics}. A userspace host is one
+     * entry too.
      */
     Map<String, RdmaRawMetered> channels();
 
     /**
-     * Returns the metrics of channels by kind of channel: {@code channel}, {@code datagram}, {@code host},
-     * {@code tcp}.
+     * Returns the metrics of each kind of receiver: {@code channel} (a raw channel), {@code datagram}, {@code host} (a
+     * userspace host) and {@code tcp}.
      */
     Map<String, List<RdmaRawMetric>> metricsByKind();
 
     /**
-     * Returns the sums over all channels of a kind that this queue has had, including closed ones. Empty if there was
+     * Returns the sums over all receivers of a kind that this queue has had, including closed ones. Empty if there was
      * none.
      *
      * @param kind a key of {@link #metricsByKind()}. Several kinds have equal metrics, such as

@@ -185,7 +185,7 @@ class BossGroupTest {
 
     private static long unmatched(EventLoop loop) {
         TcpStack stack = stack(loop);
-        return on(loop, () -> stack.deviceQueue().statistics().unmatchedFrames + stack.statistics().droppedUnmatched);
+        return on(loop, () -> stack.deviceQueue().statistics().undeliveredFrames + stack.statistics().droppedUnmatched);
     }
 
     @Test

@@ -159,7 +159,7 @@ class MalformedFramesTest {
         // multicast groups.
         onHost(() -> {
             long handedOver = bound.statistics().receivedUnsteered() + connected.statistics().receivedUnsteered();
-            assertEquals(queue.receivedFrames - bound.deviceQueue().statistics().unmatchedFrames + handedOver,
+            assertEquals(queue.receivedFrames - bound.deviceQueue().statistics().undeliveredFrames + handedOver,
                     FrameChecks.parsedFrames(verdicts), "each has one verdict, and what is handed over a second one");
             return null;
         });

@@ -208,7 +208,7 @@ class RdmaRawChannelMisuseTest {
             expectFrame(9);
         }
         assertEquals(0, first.statistics().droppedNotRead(), "not-read");
-        assertEquals(shared ? 1 : 4, queue.unmatchedFrames, "no-channel");
+        assertEquals(shared ? 1 : 4, queue.undeliveredFrames, "no-channel");
     }
 
     /** The handler of the last frame of a poll closes another channel before the burst of that channel is fired. */
