@@ -1,5 +1,6 @@
 /**
- * A Netty transport on RDMA verbs raw-packet queue pairs.
+ * A Netty transport that implements TCP and UDP in user space. It exchanges frames with a network interface of Linux
+ * (AF_XDP or AF_PACKET) or with a ConnectX card (raw-packet queue pairs of RDMA verbs).
  *
  * <ul>
  * <li>{@link io.rdmaraw.channel} has the event loops and channels. Applications create an

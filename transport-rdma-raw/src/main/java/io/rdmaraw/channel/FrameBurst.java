@@ -9,8 +9,8 @@ import io.rdmaraw.queue.FrameQueue;
 /**
  * The frames of one poll as one message, for handlers that process a burst per pipeline traversal instead of a frame.
  *
- * <p>A channel with {@link RdmaRawChannelOption#FRAME_BURSTS} fires bursts. A burst that is written to any frame
- * channel is sent frame by frame, in order:
+ * <p>A channel with {@link RdmaRawChannelOption#FRAME_BURSTS} fires bursts. A burst that is written to an
+ * {@link RdmaRawChannel} is sent frame by frame, in order:
  *
  * {@snippet :
  * FrameBurst burst = new FrameBurst().add(first).add(second);
@@ -18,7 +18,7 @@ import io.rdmaraw.queue.FrameQueue;
  * }
  *
  * <p>The burst owns one reference of each frame. Releasing the burst releases the frames that it still contains. Not
- * thread-safe; use a burst only on the loop that fired it.
+ * thread-safe. A burst that a channel fired may be used only on that channel's loop.
  */
 @UnstableApi
 public final class FrameBurst extends AbstractReferenceCounted {

@@ -16,7 +16,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("received.datagrams", RdmaRawDatagramStatistics::receivedDatagrams,
                     "datagrams fired into the pipeline")
             .traffic("received.payload.bytes", RdmaRawDatagramStatistics::receivedBytes, "payload bytes received")
-            .traffic("received.from-kernel", RdmaRawDatagramStatistics::receivedFromKernel,
+            .traffic("received.by-kernel", RdmaRawDatagramStatistics::receivedByKernel,
                     "datagrams received by the kernel socket on the same port")
             .traffic("received.unsteered", RdmaRawDatagramStatistics::receivedUnsteered,
                     "frames received through a broader rule than those of the channel")
@@ -26,7 +26,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("sent.datagrams", RdmaRawDatagramStatistics::sentDatagrams, "datagrams accepted by the device")
             .traffic("sent.payload.bytes", RdmaRawDatagramStatistics::sentBytes, "payload bytes sent")
             .traffic("sent.fragments", RdmaRawDatagramStatistics::sentFragments, "fragments accepted by the device")
-            .traffic("sent.to-kernel", RdmaRawDatagramStatistics::sentToKernel,
+            .traffic("sent.by-kernel", RdmaRawDatagramStatistics::sentByKernel,
                     "datagrams sent by the kernel socket on the same port")
             .traffic("sent.to-self", RdmaRawDatagramStatistics::sentToSelf,
                     "datagrams sent to ports of the same userspace host")
@@ -78,8 +78,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     }
 
     /** Returns the number of fired datagrams that were received by the kernel socket on the same port. */
-    public long receivedFromKernel() {
-        return counters.receivedFromKernel;
+    public long receivedByKernel() {
+        return counters.receivedByKernel;
     }
 
     /**
@@ -194,8 +194,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     }
 
     /** Returns the number of datagrams that were sent by the kernel socket on the same port. */
-    public long sentToKernel() {
-        return counters.sentToKernel;
+    public long sentByKernel() {
+        return counters.sentByKernel;
     }
 
     /**

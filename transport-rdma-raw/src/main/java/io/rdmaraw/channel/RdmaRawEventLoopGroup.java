@@ -12,8 +12,9 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 
 /**
- * An event loop group for this transport. Unlike a plain {@link MultiThreadIoEventLoopGroup} with
- * {@link RdmaRawIoHandler#newFactory()}, each loop tracks the channels registered with it.
+ * An event loop group for this transport. Unlike with a plain {@link MultiThreadIoEventLoopGroup} and
+ * {@link RdmaRawIoHandler#newFactory()}, all loops of the group serve the port of a TCP server, and an accepted
+ * connection is registered with the loop that receives its segments. So segments do not pass between loops.
  *
  * {@snippet :
  * String device = "soft:xdp:eth0";
@@ -22,13 +23,17 @@ import java.util.concurrent.ThreadFactory;
  *         : new MultiThreadIoEventLoopGroup(NioIoHandler.newFactory());
  * }
  *
- * <p>A loop opens a queue on the device when its first channel needs one. All constructors throw
- * {@link UnsatisfiedLinkError} if the transport cannot run in this process; see {@link RdmaRaw#unavailabilityCause()}.
+ * <p>A loop opens a queue on the device, with its own memory (8 MiB by default), when its first channel needs one. Then
+ * it polls. Netty's default number of loops, two per core, is therefore rarely right. Name as many loops as the
+ * interface has receive queues, and no more than the cores that you can spare.
+ *
+ * <p>All constructors throw {@link UnsatisfiedLinkError} if the transport cannot run in this process; see
+ * {@link RdmaRaw#unavailabilityCause()}.
  */
 public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     private final RdmaRawIoHandlerConfig config;
 
-    /** Creates a group with Netty's default number of loops and the default configuration. */
+    /** Creates a group with Netty's default number of loops, two per core, and the default configuration. */
     public RdmaRawEventLoopGroup() {
         this(0);
     }
@@ -36,14 +41,15 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /**
      * Creates a group with the default configuration.
      *
-     * @param loops number of loops; 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default, two per core
      */
     public RdmaRawEventLoopGroup(int loops) {
         this(loops, RdmaRawIoHandlerConfig.defaults());
     }
 
     /**
-     * Creates a group with Netty's default number of loops, the default configuration and threads of the given factory.
+     * Creates a group with Netty's default number of loops, two per core, the default configuration and threads of the
+     * given factory.
      */
     public RdmaRawEventLoopGroup(ThreadFactory threadFactory) {
         this(0, threadFactory);
@@ -52,13 +58,13 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /**
      * Creates a group with the default configuration and threads of the given factory.
      *
-     * @param loops number of loops; 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default, two per core
      */
     public RdmaRawEventLoopGroup(int loops, ThreadFactory threadFactory) {
         this(loops, threadFactory, RdmaRawIoHandlerConfig.defaults());
     }
 
-    /** Creates a group with Netty's default number of loops. */
+    /** Creates a group with Netty's default number of loops, two per core. */
     public RdmaRawEventLoopGroup(RdmaRawIoHandlerConfig config) {
         this(0, config);
     }
@@ -66,7 +72,7 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /**
      * Creates a group.
      *
-     * @param loops number of loops; 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default, two per core
      */
     public RdmaRawEventLoopGroup(int loops, RdmaRawIoHandlerConfig config) {
         super(loops, RdmaRawIoHandler.newFactory(config));
@@ -76,7 +82,7 @@ public final class RdmaRawEventLoopGroup extends MultiThreadIoEventLoopGroup {
     /**
      * Creates a group with threads of the given factory.
      *
-     * @param loops number of loops; 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default, two per core
      */
     public RdmaRawEventLoopGroup(int loops, ThreadFactory threadFactory, RdmaRawIoHandlerConfig config) {
         super(loops, threadFactory, RdmaRawIoHandler.newFactory(config));

@@ -166,8 +166,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     /**
-     * Serves all queues and descriptors once without waiting for events. Returns the number of queues and channels that
-     * had work.
+     * Serves all queues and descriptors once without waiting for events. Returns 0 if nothing had work; other values have
+     * no unit.
      */
     private int serve(IoHandlerContext context) {
         int served = turn.run();
@@ -198,7 +198,7 @@ public final class RdmaRawIoHandler implements IoHandler {
     /**
      * Spins, then sleeps. If spinning receives frames, a complete turn is run. After a sleep, the caller runs one.
      *
-     * @return the work done by that turn; 0 if no turn was run
+     * @return 0 if no turn was run or it had no work; other values have no unit
      */
     private int waitForWork(IoHandlerContext context) {
         int received = spin(context);

@@ -475,9 +475,11 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets the minimum distance between the smoothed round trip time and the retransmission timeout of TCP (Linux:
-         * net.ipv4.tcp_rto_min_us): 1 ms to 60 s, default 200 ms. It should cover the delayed acknowledgements of the
-         * peers. If they are shorter, a lower value reduces the delay after a retransmission is lost.
+         * Sets the lower bound of the term that TCP adds to the smoothed round trip time for the retransmission timeout
+         * (Linux: net.ipv4.tcp_rto_min_us): RTO = SRTT + max(this, 4 RTTVAR). 1 ms to 60 s, default 200 ms.
+         *
+         * <p>It should exceed the time for which peers delay acknowledgements. A lower value detects losses sooner, but
+         * segments are retransmitted needlessly to peers that delay longer.
          *
          * @throws IllegalArgumentException if the value is out of range
          */
@@ -515,9 +517,9 @@ public final class RdmaRawIoHandlerConfig {
         }
 
         /**
-         * Sets the size of a slot in bytes: a power of two, at least 64; default 2048, which is sufficient for an MTU
-         * of 1500. The largest frame must fit. In slots of 2048 bytes or more, 448 bytes are reserved: frames start at
-         * different offsets, so that they use the whole CPU cache.
+         * Sets the size of a slot in bytes: a power of two, at least 64; default 2048, for an MTU of up to 1582. The
+         * largest frame must fit: the MTU, the Ethernet header and a VLAN tag, 18 bytes. 448 bytes of slots of 2048
+         * bytes or more hold no frame: frames start at different offsets, so that they use the whole CPU cache.
          */
         public Builder slotBytes(int bytes) {
             slotBytes = bytes;
@@ -528,9 +530,9 @@ public final class RdmaRawIoHandlerConfig {
          * Sets how long a loop without work polls before it sleeps. 0 sleeps immediately. Polling occupies a core and
          * saves the wake-up time of tens of microseconds.
          *
-         * <p>A loop measures how long frames take to arrive. If that is usually more than half of this time, it polls
-         * only occasionally. The default is the system property {@value #SPIN_PROPERTY} in nanoseconds, or 20
-         * microseconds if it is not set.
+         * <p>A loop compares the time that polling costs with the time that it saves. If frames usually arrive later
+         * than half of this time after polling began, the loop sleeps at once and polls only in occasional trials. The
+         * default is the system property {@value #SPIN_PROPERTY} in nanoseconds, or 20 microseconds if it is not set.
          */
         public Builder spin(long duration, TimeUnit unit) {
             spinNanos = unit.toNanos(ObjectUtil.checkPositiveOrZero(duration, "duration"));

@@ -75,8 +75,8 @@ public final class RdmaRawTcpSettings {
 
     /**
      * Sets whether an ECN mark reduces the congestion window less than a loss (RFC 8511; FreeBSD: net.inet.tcp.cc.abe).
-     * In congestion avoidance, {@code cubic} then loses 15 % instead of 30 %, and {@code reno} 20 % instead of 50 %.
-     * Useful if queues on the path mark early. Default false.
+     * In congestion avoidance, {@code cubic} then reduces its window by 15 % instead of 30 %, and {@code reno} by 20 %
+     * instead of 50 %. Useful if queues on the path mark early. Default false.
      */
     public RdmaRawTcpSettings alternativeBackoff(boolean on) {
         config.alternativeBackoff(on);

@@ -31,8 +31,8 @@ import java.util.function.ToDoubleFunction;
  * <li>{@code rdmaraw.queue.received.frames} and other counters of queues have the tags {@code loop},
  *     {@code device} and {@code port}.
  * <li>{@code rdmaraw.queue.drops} and {@code rdmaraw.queue.copies} also have the tag {@code reason}.
- * <li>{@code rdmaraw.channel.*} and the other kinds of channels are sums over all channels that a queue has
- *     had.
+ * <li>{@code rdmaraw.channel.*}, {@code rdmaraw.datagram.*}, {@code rdmaraw.host.*} and {@code rdmaraw.tcp.*} are sums
+ *     over all raw channels, datagram channels, userspace hosts and TCP stacks that a queue has had.
  * <li>Counters of a whole device have {@code -} as loop and port, so that sums over loops count them once.
  * </ul>
  *
@@ -131,7 +131,7 @@ public final class RdmaRawMeterBinder implements MeterBinder, AutoCloseable {
         }
 
         /**
-         * Registers the totals of one kind of channel. The kinds have metrics of the same name but with different
+         * Registers the totals of one kind of receiver. The kinds have metrics of the same name but with different
          * tags, so each kind has its own prefix.
          */
         private void bindTotals(String kind, List<RdmaRawMetric> metrics, RdmaRawQueueStatistics queue, Tags tags,

@@ -28,7 +28,7 @@ public final class RdmaRawMetrics {
 
     /** Receives notifications about queues. Methods are called on the queue's event loop and must not block. */
     public interface Listener {
-        /** Called after a loop has opened a queue on a port. */
+        /** Called after a loop has opened a queue on a device port. */
         void queueOpened(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue);
 
         /** Called after a queue has been closed. Its counters do not change any more. */
@@ -54,7 +54,7 @@ public final class RdmaRawMetrics {
     }
 
     /**
-     * Registers a loop. Event loops call this when they start.
+     * Registers a loop that has started; for the transport's event loops, not for programs.
      *
      * @param threadName the name of the loop's thread
      * @param setName    receives the unique name of the loop
@@ -81,12 +81,12 @@ public final class RdmaRawMetrics {
         return LOOPS.stream().anyMatch(loop -> loop != by && loop.name().equals(name));
     }
 
-    /** Unregisters a loop. Event loops call this when they terminate. */
+    /** Unregisters a loop that has terminated; for the transport's event loops, not for programs. */
     public static void loopEnded(RdmaRawLoopStatistics loop) {
         LOOPS.remove(loop);
     }
 
-    /** Notifies the listeners that a loop has opened a queue. Event loops call this. */
+    /** Notifies the listeners that a loop has opened a queue; for the transport's event loops, not for programs. */
     public static void queueOpened(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue) {
         for (Listener listener : LISTENERS) {
             try {
@@ -97,7 +97,7 @@ public final class RdmaRawMetrics {
         }
     }
 
-    /** Notifies the listeners that a loop has closed a queue. Event loops call this. */
+    /** Notifies the listeners that a loop has closed a queue; for the transport's event loops, not for programs. */
     public static void queueClosed(RdmaRawLoopStatistics loop, RdmaRawQueueStatistics queue) {
         for (Listener listener : LISTENERS) {
             try {

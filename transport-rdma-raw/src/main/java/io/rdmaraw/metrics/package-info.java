@@ -1,5 +1,5 @@
 /**
- * The metrics of the transport. {@link io.rdmaraw.metrics.RdmaRawMetrics} lists the event loops, their device
- * ports and the channels on these. JMX, Micrometer and JFR report the same metrics.
+ * The metrics of the transport. {@link io.rdmaraw.metrics.RdmaRawMetrics} lists the event loops, their queues and
+ * the channels on these. JMX, Micrometer and JFR report the same metrics.
  */
 package io.rdmaraw.metrics;

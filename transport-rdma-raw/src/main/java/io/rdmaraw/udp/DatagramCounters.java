@@ -9,7 +9,7 @@ import io.rdmaraw.net.PacketReassembly;
 public final class DatagramCounters {
     public long receivedDatagrams;
     public long receivedBytes;
-    public long receivedFromKernel;
+    public long receivedByKernel;
     public long receivedUnsteered;
     public long droppedBadChecksum;
     public long droppedMalformed;
@@ -24,7 +24,7 @@ public final class DatagramCounters {
     public long sentDatagrams;
     public long sentBytes;
     public long sentFragments;
-    public long sentToKernel;
+    public long sentByKernel;
     public long sentToSelf;
     public long portUnreachable;
     public long droppedUnresolved;

@@ -313,7 +313,7 @@ final class DatagramReceiver {
             content.release();
             return;
         }
-        counters.receivedFromKernel++;
+        counters.receivedByKernel++;
         sink.receive(new DatagramPacket(content, local, sender));
     }
 

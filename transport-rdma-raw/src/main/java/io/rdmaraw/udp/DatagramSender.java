@@ -177,10 +177,10 @@ final class DatagramSender implements ChannelOutboundBuffer.MessageProcessor {
         switch (path.kind()) {
             case KERNEL -> {
                 // Before sending: the reply may arrive before the next statement.
-                counters.sentToKernel++;
+                counters.sentByKernel++;
                 Throwable failure = kernelSocket.send(content, index, lengthBytes, path.destination());
                 if (kernelSocket.isSendBufferFull()) {
-                    counters.sentToKernel--;
+                    counters.sentByKernel--;
                     return false;
                 }
                 if (failure != null) {

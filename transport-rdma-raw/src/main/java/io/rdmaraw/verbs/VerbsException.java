@@ -2,7 +2,10 @@ package io.rdmaraw.verbs;
 
 import io.rdmaraw.ffi.Errno;
 
-/** Reports a failed verbs call. The message contains the call, the error and, if known, the remedy. */
+/**
+ * Reports a failed verbs call. The message contains the call, the error and, if known, the remedy. Programs
+ * catch such exceptions; only the transport creates them.
+ */
 public final class VerbsException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

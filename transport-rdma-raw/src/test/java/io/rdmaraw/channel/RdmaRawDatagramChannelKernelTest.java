@@ -66,8 +66,8 @@ class RdmaRawDatagramChannelKernelTest {
                 assertEquals(text, receive(client));
             }
         }
-        assertEquals(3, server.channel.statistics().receivedFromKernel());
-        assertEquals(3, server.channel.statistics().sentToKernel());
+        assertEquals(3, server.channel.statistics().receivedByKernel());
+        assertEquals(3, server.channel.statistics().sentByKernel());
     }
 
     @Test
@@ -76,7 +76,7 @@ class RdmaRawDatagramChannelKernelTest {
         DatagramFixture.Inbox client = bind(at("127.0.0.1", 0), true);
         client.send("by the device", server.address());
         assertEquals("by the device", server.takeText());
-        assertEquals(0, server.channel.statistics().receivedFromKernel());
+        assertEquals(0, server.channel.statistics().receivedByKernel());
     }
 
     @Test

@@ -93,7 +93,7 @@ class UserspaceDatagramTest {
                     question.sender())).sync();
             assertEquals(content, client.takeText());
         }
-        assertEquals(0, server.channel.statistics().sentToKernel());
+        assertEquals(0, server.channel.statistics().sentByKernel());
     }
 
     /**

@@ -93,7 +93,7 @@ class DatagramJumboOverVethTest {
         for (int lengthBytes : LENGTHS) {
             assertEchoes(lengthBytes);
         }
-        assertEquals(2 * 3, count(s -> s.receivedFromKernel()), "only those in fragments");
+        assertEquals(2 * 3, count(s -> s.receivedByKernel()), "only those in fragments");
         // The boundary lengths (8,973 and 8,953 bytes) make 2 fragments, 20,000 bytes 3, 65,507 and 65,487 bytes 8.
         assertEquals(2 * (2 + 3 + 8), count(s -> s.sentFragments()));
     }

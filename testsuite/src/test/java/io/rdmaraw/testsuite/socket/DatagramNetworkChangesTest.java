@@ -103,9 +103,9 @@ class DatagramNetworkChangesTest {
     /** Waits until a datagram arrives by the device. Until then the kernel's socket receives them. */
     private void assertComesByDevice(String from, String address) throws Exception {
         for (int i = 0; i < ATTEMPTS; i++) {
-            long byKernel = echo.onLoop(() -> server.statistics().receivedFromKernel());
+            long byKernel = echo.onLoop(() -> server.statistics().receivedByKernel());
             assertEchoes(peer, from, address, "by the device?");
-            if (echo.onLoop(() -> server.statistics().receivedFromKernel()) == byKernel) {
+            if (echo.onLoop(() -> server.statistics().receivedByKernel()) == byKernel) {
                 return;
             }
         }
@@ -135,7 +135,7 @@ class DatagramNetworkChangesTest {
             forge(IpAddress.parse(source), IpAddress.parse(pair.ours().ipv4()));
             assertEchoes("after");
             Await.until("the forged datagram", () -> server.statistics().droppedMartians() == before + 1);
-            assertEquals(0, echo.onLoop(() -> server.statistics().sentToKernel()));
+            assertEquals(0, echo.onLoop(() -> server.statistics().sentByKernel()));
         }
     }
 
@@ -205,7 +205,7 @@ class DatagramNetworkChangesTest {
         host.run("ip", "-6", "addr", "del", "fe80::1/64", "dev", pair.ours().name());
         forgetNeighbors();
         assertComesByDevice(pair.peer().ipv6(), pair.ours().ipv6());
-        assertEquals(0, sentToKernel());
+        assertEquals(0, sentByKernel());
         assertEquals(0, server.statistics().droppedUnresolved());
     }
 
@@ -250,7 +250,7 @@ class DatagramNetworkChangesTest {
         try (DatagramSocket there = socket(other.peer().namespace(), "0.0.0.0")) {
             Await.until("the route", () -> {
                 send(new InetSocketAddress(InetAddress.ofLiteral("203.0.113.255"), 7777));
-                return server.statistics().sentToKernel() > 0;
+                return server.statistics().sentByKernel() > 0;
             });
             assertEquals("203.0.113.1", receive(there).getHostAddress());
         }
@@ -272,7 +272,7 @@ class DatagramNetworkChangesTest {
                 assertEquals("fe80:0:0:0:0:0:0:1", receive(there).getHostAddress().replaceAll("%.*", ""));
             }
         }
-        assertEquals(1, server.statistics().sentToKernel());
+        assertEquals(1, server.statistics().sentByKernel());
     }
 
     /**
@@ -371,7 +371,7 @@ class DatagramNetworkChangesTest {
         RdmaRawDatagramChannel wildcard = server;
         server = ours;
         assertEchoes(peer, "198.51.100.2", pair.ours().ipv4(), "by the rule for a source");
-        assertEquals(0, ours.statistics().sentToKernel() + wildcard.statistics().sentToKernel());
+        assertEquals(0, ours.statistics().sentByKernel() + wildcard.statistics().sentByKernel());
     }
 
     /** Routes selected by {@code SO_MARK} apply to the device and to the kernel socket that serves other interfaces. */
@@ -383,12 +383,12 @@ class DatagramNetworkChangesTest {
         host.run("ip", "rule", "add", "fwmark", "9", "lookup", "77");
         server = echo.serve(new InetSocketAddress(0), 9);
         assertEchoes(peer, "198.51.100.1", pair.ours().ipv4(), "by the rule for a mark");
-        assertEquals(0, server.statistics().sentToKernel());
+        assertEquals(0, server.statistics().sentByKernel());
         VethPair other = network.vethPair(host, network.namespace());
         other.peer().namespace().run("ip", "addr", "add", "198.51.100.1/32", "dev", "lo");
         host.run("ip", "route", "replace", "198.51.100.0/24", "via", other.peer().ipv4(), "table", "77");
         assertEchoes(other.peer().namespace(), "198.51.100.1", other.ours().ipv4(), "by another interface");
-        assertTrue(server.statistics().sentToKernel() > 0);
+        assertTrue(server.statistics().sentByKernel() > 0);
     }
 
     /** Returns an unused address of the link's subnet. */
@@ -430,13 +430,13 @@ class DatagramNetworkChangesTest {
             java.net.DatagramPacket answer = new java.net.DatagramPacket(new byte[10], 10);
             boolean byTheDevice = false;
             for (int i = 0; i < ATTEMPTS && !byTheDevice; i++) {
-                long byKernel = sentToKernel();
+                long byKernel = sentByKernel();
                 socket.send(new java.net.DatagramPacket(bytes, bytes.length, server6, port()));
                 try {
                     socket.receive(answer);
                     // The kernel's socket receives until the loop knows the new address. A reply to such a datagram may
                     // leave by the device with another source address.
-                    byTheDevice = sentToKernel() == byKernel && answer.getAddress().equals(server6);
+                    byTheDevice = sentByKernel() == byKernel && answer.getAddress().equals(server6);
                 } catch (SocketTimeoutException e) {
                     // The new address is not known yet.
                 }
@@ -447,8 +447,8 @@ class DatagramNetworkChangesTest {
         }
     }
 
-    private long sentToKernel() throws Exception {
-        return echo.onLoop(() -> server.statistics().sentToKernel());
+    private long sentByKernel() throws Exception {
+        return echo.onLoop(() -> server.statistics().sentByKernel());
     }
 
     /**

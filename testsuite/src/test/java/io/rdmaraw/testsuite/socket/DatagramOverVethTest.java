@@ -164,8 +164,8 @@ class DatagramOverVethTest {
         }
         endTheRound(server);
         assertEquals(200, server.statistics().receivedDatagrams());
-        assertEquals(0, server.statistics().receivedFromKernel(), "all of them came by the device");
-        assertEquals(0, server.statistics().sentToKernel());
+        assertEquals(0, server.statistics().receivedByKernel(), "all of them came by the device");
+        assertEquals(0, server.statistics().sentByKernel());
         assertEquals(200, server.statistics().sentDatagrams());
     }
 
@@ -181,7 +181,7 @@ class DatagramOverVethTest {
             assertEquals(longText, receive(client));
         }
         endTheRound(server);
-        assertEquals(1, server.statistics().receivedFromKernel(), "fragments match no rule and reach the kernel");
+        assertEquals(1, server.statistics().receivedByKernel(), "fragments match no rule and reach the kernel");
         assertEquals(14, server.statistics().sentFragments());
     }
 
@@ -228,7 +228,7 @@ class DatagramOverVethTest {
                 assertEquals("local", receive(client), address);
             }
         }
-        assertEquals(4, server.statistics().receivedFromKernel());
+        assertEquals(4, server.statistics().receivedByKernel());
     }
 
     /** Two loops share a port. The device distributes the clients over them, and each loop answers its own clients. */
@@ -260,7 +260,7 @@ class DatagramOverVethTest {
             assertEquals(128, atFirst + atSecond);
             assertTrue(atFirst >= 16 && atSecond >= 16, atFirst + " and " + atSecond + " of 64 clients' datagrams");
             assertTrue(atFirst % 2 == 0, "a client stays with its channel");
-            assertEquals(0, first.statistics().receivedFromKernel() + second.statistics().receivedFromKernel());
+            assertEquals(0, first.statistics().receivedByKernel() + second.statistics().receivedByKernel());
         } finally {
             two.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
         }
@@ -308,7 +308,7 @@ class DatagramOverVethTest {
                 assertFalse(host.run("ip", "maddress", "show", "dev", pair.ours().name()).output().contains(group));
             }
         }
-        assertEquals(0, member.statistics().receivedFromKernel(), "all came by the device");
+        assertEquals(0, member.statistics().receivedByKernel(), "all came by the device");
     }
 
     private MulticastSocket groupSender(String address, NetworkInterface link) throws Exception {
@@ -415,8 +415,8 @@ class DatagramOverVethTest {
                 channel.writeAndFlush(new DatagramPacket(question.content(), question.sender())).sync();
                 assertEquals("question", receive(client));
             }
-            assertEquals(1, late.statistics().receivedFromKernel());
-            assertEquals(0, late.statistics().sentToKernel());
+            assertEquals(1, late.statistics().receivedByKernel());
+            assertEquals(0, late.statistics().sentByKernel());
         } finally {
             device.release();
         }

@@ -156,7 +156,7 @@ public final class FlowSpec {
     }
 
     /**
-     * Returns whether the rule has IP conditions but none on the VLAN. Such a rule is meant for untagged
+     * Returns whether the rule has IP conditions but none on the VLAN tag. Such a rule is meant for untagged
      * frames, but a card also delivers tagged ones ({@code parse_flow_attr} of the kernel's mlx5_ib). The
      * receiver must therefore check for a tag.
      */
@@ -171,8 +171,8 @@ public final class FlowSpec {
     }
 
     /**
-     * Returns whether the receiver accepts unsegmented GSO frames: TCP packets larger than the MTU, up to 64 KB, which
-     * senders on the same host produce. Without this, or if the device cannot deliver them, they are segmented.
+     * Returns whether the receiver accepts unsegmented GSO frames: several TCP segments in a frame of up to 64 KB,
+     * which senders on the same host produce. If it does not, or if the device cannot deliver them, they are segmented.
      */
     public boolean acceptsGso() {
         return acceptsGso;
@@ -219,7 +219,7 @@ public final class FlowSpec {
         return vni;
     }
 
-    /** Returns the number of bytes that {@link #writeTo} writes. */
+    /** Returns the number of bytes that {@link #writeTo} writes; for the transport, not for programs. */
     public int encodedBytes() {
         return FlowAttrLayout.SIZE_BYTES + outer.encodedBytes() + inner.encodedBytes()
                 + (vni == NO_VNI ? 0 : FlowTunnelLayout.SIZE_BYTES) + (tag == NO_TAG ? 0 : FlowTagLayout.SIZE_BYTES)
@@ -227,7 +227,8 @@ public final class FlowSpec {
     }
 
     /**
-     * Writes {@code struct ibv_flow_attr} and its specs.
+     * Writes {@code struct ibv_flow_attr} and its specs; for the transport, not for programs. A wrong address corrupts
+     * memory.
      *
      * @param address zeroed native memory of {@link #encodedBytes()} bytes
      */
