@@ -33,7 +33,7 @@ import io.rdmaraw.tcp.stack.TcpStack;
  * <li>the recovery of a failed queue, and the removal of a device: they drain the queue and deliver its frames.
  * </ul>
  *
- * <p>Only the last one runs handlers. Datagram and frame channels send within <i>deliver</i>, when they are flushed.
+ * <p>Only the last one runs handlers. Datagram and raw channels send within <i>deliver</i>, when they are flushed.
  *
  * <p>Used on the loop's thread only.
  */

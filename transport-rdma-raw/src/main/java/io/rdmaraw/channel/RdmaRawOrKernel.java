@@ -84,7 +84,10 @@ public final class RdmaRawOrKernel {
         return unavailabilityCause;
     }
 
-    /** Creates an event loop group of the selected transport with Netty's default number of loops. */
+    /**
+     * Creates an event loop group of the selected transport with Netty's default number of loops, two per core. That is
+     * rarely right for this transport; see {@link RdmaRawEventLoopGroup}.
+     */
     public IoEventLoopGroup newGroup() {
         return newGroup(0);
     }
@@ -92,7 +95,7 @@ public final class RdmaRawOrKernel {
     /**
      * Creates an event loop group of the selected transport.
      *
-     * @param loops number of loops; 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default, two per core
      */
     public IoEventLoopGroup newGroup(int loops) {
         return kind == Kind.RDMA_RAW ? new RdmaRawEventLoopGroup(loops, config)
@@ -102,7 +105,7 @@ public final class RdmaRawOrKernel {
     /**
      * Creates an event loop group of the selected transport with threads of the given factory.
      *
-     * @param loops number of loops; 0 for Netty's default
+     * @param loops number of loops; 0 for Netty's default, two per core
      */
     public IoEventLoopGroup newGroup(int loops, ThreadFactory threadFactory) {
         return kind == Kind.RDMA_RAW ? new RdmaRawEventLoopGroup(loops, threadFactory, config)

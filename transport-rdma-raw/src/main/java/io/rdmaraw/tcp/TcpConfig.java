@@ -239,8 +239,9 @@ public final class TcpConfig implements Cloneable {
         }
 
         /**
-         * Sets the minimum distance between the smoothed RTT and the retransmission timeout (as Linux's
-         * tcp_rto_min_us), 1 ms to 60 s. It should cover the peers' delayed ACKs. Default 200 ms.
+         * Sets the lower bound of the term that is added to the smoothed RTT for the retransmission timeout (as Linux's
+         * tcp_rto_min_us), 1 ms to 60 s: RTO = SRTT + max(this, 4 RTTVAR). It should exceed the time for which peers
+         * delay ACKs. Default 200 ms.
          */
         public Builder minRtoNanos(long value) {
             config.minRtoNanos = longInRange("minRtoNanos", value, 1_000_000L, 60_000_000_000L);
