@@ -261,7 +261,7 @@ public class FrameQueue implements AutoCloseable {
         return sendRing.reclaim();
     }
 
-    /** Returns the number of frames that the device has not sent yet. */
+    /** Returns the number of frames that the device has accepted and whose completions have not been polled. */
     public int inFlight() {
         return sendRing.inFlight();
     }

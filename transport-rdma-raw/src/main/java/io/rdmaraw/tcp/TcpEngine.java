@@ -339,7 +339,10 @@ public final class TcpEngine {
         receiveMemory.copyOut(maxPieces);
     }
 
-    /** Runs the timers that have expired. Returns the number of connections that had one. */
+    /**
+     * Runs the timers that have expired, and queues the connections whose pacing delay is over. Returns the number of
+     * both.
+     */
     public int advance(long nowNanos) {
         this.nowNanos = nowNanos;
         int count = 0;

@@ -183,7 +183,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
      * Receives a burst while a handler runs, as a kernel would: acknowledgements free send buffer space, and payload is
      * queued. Runs no handler.
      *
-     * @return the number of frames received; 0 if the handler belongs to a frame or datagram channel
+     * @return the number of frames received; 0 if the handler belongs to a raw or datagram channel
      */
     public int receiveNow() {
         return closed ? 0 : deviceQueue.receive();
