@@ -165,8 +165,8 @@ public final class RdmaRawChannelOption {
      * channel's outbound buffer, where they count against the write buffer water marks. 0, the default, sets no limit.
      *
      * <p>A write moves bytes to the send buffer until the limit is reached. If there is any room, it may move a whole
-     * segment, which can exceed the limit. Then writes wait until less than half of the limit is unsent. Both are as on
-     * Linux. Same option as {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. No effect on connections that the kernel
+     * segment, which can exceed the limit. Then writes wait until less than half of the limit is unsent. Linux does the
+     * same. Same option as {@code EpollChannelOption.TCP_NOTSENT_LOWAT}. No effect on connections that the kernel
      * carries.
      */
     public static final ChannelOption<Long> TCP_NOTSENT_LOWAT =

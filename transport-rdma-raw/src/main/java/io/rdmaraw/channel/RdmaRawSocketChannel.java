@@ -46,7 +46,7 @@ import java.util.function.Consumer;
  * <p>Most received buffers refer to the memory that the device wrote. Received data is copied if it is short, if it
  * arrived out of order, if handlers hold too many buffers, or if the user has set another allocator. Written buffers in
  * registered memory are sent without a copy if the write has their only reference; see {@link RdmaRawByteBufAllocator}.
- * Others are copied once.
+ * Other written buffers are copied once.
  *
  * <p>A write promise completes when the send buffer ({@code SO_SNDBUF}) has accepted the bytes. If the send buffer is
  * full because the peer has not acknowledged enough, the rest counts against the channel's write buffer water marks.
