@@ -78,7 +78,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         statistics = new QueueStatistics(device, portNumber, frameQueue.counters(), metricsByKind);
         dispatcher = new FrameDispatcher(this, tags, receivers, statistics, onFailure);
         flightRecorder = new QueueFlightRecorder(device.name(), portNumber);
-        dropLog = new DropLog(device.name(), statistics, statistics::channelIterator, device.reportedReasons(),
+        dropLog = new DropLog(device.name(), statistics, statistics::receiverIterator, device.reportedReasons(),
                 LOGGER::warn, System.nanoTime());
         recovery = new QueueRecovery(device.name() + " port " + portNumber, frameQueue, tags, flightRecorder, loop,
                 recoveryOwner());
