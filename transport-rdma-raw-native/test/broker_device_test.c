@@ -187,7 +187,6 @@ static void test_a_device_stays_counted_until_its_descriptors_are_read(void)
     link_open(&wire, 1500, 1);
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000 devices=1");
     int fd = scene_connect(&scene);
-    int other = scene_connect(&scene);
     strcpy(request.open.netdev, wire.name[0]);
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
     unsigned count = take_by(fd, &reply, fds, MSG_PEEK);
@@ -197,6 +196,7 @@ static void test_a_device_stays_counted_until_its_descriptors_are_read(void)
     CHECK_EQ(0, shutdown(fd, SHUT_WR));
     struct pollfd end = {.fd = fd, .events = POLLRDHUP};
     CHECK_EQ(1, poll(&end, 1, 60000));          /* the client is disconnected */
+    int other = scene_connect(&scene);          /* only now: an idle connection is closed after SERVER_IDLE_MILLIS */
     strcpy(request.open.netdev, wire.name[1]);
     CHECK_EQ(EACCES, broker_transact(other, &request)); /* its device counts until it has read the message */
     count = take(fd, &reply, fds);

@@ -265,9 +265,9 @@ public final class TcpEngine {
             boolean atBurstLimit = burstSegments >= MAX_BURST_SEGMENTS;
             burstSegments = 0;
             outputQueue.removeHead();
-            if (isLive(c) && exhausted) {
+            if (isLive(c) && !atBurstLimit) {
                 ConnectionTimers.schedule(c, nowNanos);
-            } else if (live && !exhausted) {
+            } else if (live && atBurstLimit) {
                 queueOutput(c);
             }
         }
