@@ -166,8 +166,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     }
 
     /**
-     * Serves all queues and descriptors once without waiting for events. Returns 0 if nothing had work; other values have
-     * no unit.
+     * Serves all queues and descriptors once without waiting for events. Returns 0 if nothing had work; other values
+     * have no unit.
      */
     private int serve(IoHandlerContext context) {
         int served = turn.run();

@@ -204,7 +204,8 @@ class HostilePeerTest {
         if (c.sendState != null && c.state().isSynchronized()) {
             assertEquals(c.sndUna, c.sendState.scoreboard.startSeq());
             assertEquals(c.sndNxt, c.sendState.scoreboard.endSeq());
-            assertTrue(c.deadlineNanos() != Tcb.NEVER || c.is(Tcb.OUTPUT_QUEUED), "something to send but no deadline: " + c);
+            assertTrue(c.deadlineNanos() != Tcb.NEVER || c.is(Tcb.OUTPUT_QUEUED),
+                    "something to send but no deadline: " + c);
         }
     }
 }
