@@ -23,6 +23,9 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
     private static final int[] BUFFER_PERCENT = {25, 100};
     private static final int BLACK_HOLE_FRAME_BYTES = 1414;
     private static final int ODD_RTT_MILLIS = 20;
+    private static final long LAN_BITS_PER_SECOND = 1_000_000_000;
+    private static final long LAN_BUFFER_BYTES = 2_000_000;
+    private static final int[] LAN_LOSS_PERCENT = {0, 1, 2, 5};
 
     /**
      * Returns a path on which data and acknowledgments share rate, delay and buffer size. Only data is lost.
@@ -63,7 +66,29 @@ public record PathCase(String name, Impairment forward, Impairment backward, int
             }
         }
         cases.addAll(odd(seconds));
+        cases.addAll(lan(seconds));
         return cases;
+    }
+
+    /**
+     * Returns paths like a relay between two interfaces of one host: fast, with a round trip of 0.1 ms, faults in both
+     * directions and no effective buffer limit. On the paths with reordering, some frames overtake the others, which
+     * are delayed by 5 ms. The minimum RTT is then far below the usual one.
+     */
+    static List<PathCase> lan(int seconds) {
+        Impairment line = Impairment.NONE.rate(LAN_BITS_PER_SECOND, LAN_BUFFER_BYTES).delay(Duration.ofNanos(50_000));
+        List<PathCase> cases = new ArrayList<>();
+        for (int percent : LAN_LOSS_PERCENT) {
+            cases.add(bothWays("goodput.lan.loss" + percent, line.loss(percent / 100.0), seconds));
+        }
+        cases.add(bothWays("goodput.lan.rtt20ms.loss1", line.delay(Duration.ofMillis(10)).loss(0.01), seconds));
+        cases.add(bothWays("goodput.lan.reorder25", line.reorder(0.25, Duration.ofNanos(200_000)), seconds));
+        cases.add(bothWays("goodput.lan.overtake25", line.delay(Duration.ofMillis(5)).overtake(0.25), seconds));
+        return cases;
+    }
+
+    private static PathCase bothWays(String name, Impairment line, int seconds) {
+        return new PathCase(name, line, line, seconds);
     }
 
     /** Returns paths with other rates and with faults other than random loss. */

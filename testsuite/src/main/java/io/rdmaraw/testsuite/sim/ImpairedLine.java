@@ -18,6 +18,7 @@ public final class ImpairedLine {
     private final SplitMix lossRandom;
     private final SplitMix jitterRandom;
     private final SplitMix reorderRandom;
+    private final SplitMix overtakeRandom;
     private double lineFreeNanos = Long.MIN_VALUE;
     private long lastArrivalNanos = Long.MIN_VALUE;
     /** Number of tokens in the policer's bucket at {@link #tokenNanos}. */
@@ -32,6 +33,7 @@ public final class ImpairedLine {
         lossRandom = random.split(1);
         jitterRandom = random.split(2);
         reorderRandom = random.split(3);
+        overtakeRandom = random.split(4);
     }
 
     /**
@@ -50,6 +52,9 @@ public final class ImpairedLine {
             return OVERFLOWED;
         }
         lineFreeNanos = start + frameBytes * nanosPerByte;
+        if (overtakeRandom.chance(impairment.overtake())) {
+            return (long) lineFreeNanos;
+        }
         long arrival = (long) lineFreeNanos + impairment.delayNanos();
         if (impairment.jitterNanos() > 0) {
             arrival += (long) (jitterRandom.unit() * impairment.jitterNanos());

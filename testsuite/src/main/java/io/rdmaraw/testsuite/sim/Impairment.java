@@ -14,11 +14,12 @@ import java.util.Locale;
  * @param loss               loss probability of each frame, independent of the others, 0 to 1
  * @param reorder            probability that a frame is held back, 0 to 1
  * @param reorderDelayNanos  maximum time for which a frame is held back; uniformly distributed
+ * @param overtake           probability that a frame is not delayed at all and overtakes others, 0 to 1
  * @param police             the policer in front of the line
  * @param largestFrameBytes  longer frames are dropped silently
  */
 public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, long jitterNanos, double loss,
-        double reorder, long reorderDelayNanos, Police police, int largestFrameBytes) {
+        double reorder, long reorderDelayNanos, double overtake, Police police, int largestFrameBytes) {
     /**
      * A token bucket. Frames that find too few tokens are dropped.
      *
@@ -30,7 +31,7 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
     }
 
     /** Passes all frames without delay. */
-    public static final Impairment NONE = new Impairment(0, Long.MAX_VALUE, 0, 0, 0, 0, 0, Police.NONE,
+    public static final Impairment NONE = new Impairment(0, Long.MAX_VALUE, 0, 0, 0, 0, 0, 0, Police.NONE,
             Integer.MAX_VALUE);
 
     /** Checks the ranges of the values. */
@@ -38,7 +39,7 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
         if (bitsPerSecond < 0 || bufferBytes < 0 || delayNanos < 0 || jitterNanos < 0 || reorderDelayNanos < 0) {
             throw new IllegalArgumentException("rate, buffer and times must not be negative");
         }
-        if (!(loss >= 0 && loss <= 1 && reorder >= 0 && reorder <= 1)) {
+        if (!(loss >= 0 && loss <= 1 && reorder >= 0 && reorder <= 1 && overtake >= 0 && overtake <= 1)) {
             throw new IllegalArgumentException("probabilities must lie in 0..1");
         }
     }
@@ -46,49 +47,58 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
     /** Limits the rate; up to {@code bufferBytes} wait for the line. */
     public Impairment rate(long newBitsPerSecond, long newBufferBytes) {
         return new Impairment(newBitsPerSecond, newBufferBytes, delayNanos, jitterNanos, loss, reorder,
-                reorderDelayNanos, police, largestFrameBytes);
+                reorderDelayNanos, overtake, police, largestFrameBytes);
     }
 
     /** Delays every frame by the same time. */
     public Impairment delay(Duration delay) {
         return new Impairment(bitsPerSecond, bufferBytes, delay.toNanos(), jitterNanos, loss, reorder,
-                reorderDelayNanos, police, largestFrameBytes);
+                reorderDelayNanos, overtake, police, largestFrameBytes);
     }
 
     /** Adds a random delay of up to {@code jitter} to each frame without changing the order. */
     public Impairment jitter(Duration jitter) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitter.toNanos(), loss, reorder,
-                reorderDelayNanos, police, largestFrameBytes);
+                reorderDelayNanos, overtake, police, largestFrameBytes);
     }
 
     /** Drops each frame with this probability. */
     public Impairment loss(double probability) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, probability, reorder,
-                reorderDelayNanos, police, largestFrameBytes);
+                reorderDelayNanos, overtake, police, largestFrameBytes);
     }
 
     /** Holds each frame back with this probability, for up to {@code by}, so that later frames overtake it. */
     public Impairment reorder(double probability, Duration by) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, probability, by.toNanos(),
-                police, largestFrameBytes);
+                overtake, police, largestFrameBytes);
+    }
+
+    /**
+     * Passes each frame without the delay with this probability, so that it overtakes the frames before it. Other
+     * frames keep their order. "reorder" of netem(8) does the same.
+     */
+    public Impairment overtake(double probability) {
+        return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, reorder, reorderDelayNanos,
+                probability, police, largestFrameBytes);
     }
 
     /** Drops frames that exceed a rate and a burst size. */
     public Impairment police(long policedBitsPerSecond, long burstBytes) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, reorder, reorderDelayNanos,
-                new Police(policedBitsPerSecond, burstBytes), largestFrameBytes);
+                overtake, new Police(policedBitsPerSecond, burstBytes), largestFrameBytes);
     }
 
     /** Drops frames longer than {@code bytes} silently: a black hole for senders without path MTU discovery. */
     public Impairment largestFrame(int bytes) {
         return new Impairment(bitsPerSecond, bufferBytes, delayNanos, jitterNanos, loss, reorder, reorderDelayNanos,
-                police, bytes);
+                overtake, police, bytes);
     }
 
     /**
      * Parses a text such as {@code rate=1G,buffer=256K,delay=10ms,jitter=1ms,loss=0.1%,reorder=1%/2ms}, also with
-     * {@code police=10M/64K} and {@code largest=1214}. An empty text yields {@link #NONE}. Rates are in bits per
-     * second and buffers in bytes, with K, M, G as powers of 1000.
+     * {@code overtake=25%}, {@code police=10M/64K} and {@code largest=1214}. An empty text yields {@link #NONE}.
+     * Rates are in bits per second and buffers in bytes, with K, M, G as powers of 1000.
      *
      * @throws IllegalArgumentException with the cause if the text is invalid
      */
@@ -118,6 +128,7 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
                 }
                 yield reorder(probability(parts[0]), time(parts[1]));
             }
+            case "overtake" -> overtake(probability(value));
             case "police" -> {
                 String[] parts = value.split("/", 2);
                 if (parts.length != 2) {
@@ -127,7 +138,7 @@ public record Impairment(long bitsPerSecond, long bufferBytes, long delayNanos, 
             }
             case "largest" -> largestFrame((int) count(value));
             default -> throw new IllegalArgumentException("unknown impairment '" + name
-                    + "'; known are rate, buffer, delay, jitter, loss, reorder, police, largest");
+                    + "'; known are rate, buffer, delay, jitter, loss, reorder, overtake, police, largest");
         };
     }
 

@@ -61,10 +61,24 @@ class ImpairedLineTest {
     }
 
     @Test
+    void overtakingFramesAreNotDelayedAndOthersKeepTheirOrder() {
+        ImpairedLine line = new ImpairedLine(Impairment.NONE.delay(Duration.ofMillis(5)).overtake(0.25), 3);
+        int early = 0;
+        for (int i = 0; i < FRAMES; i++) {
+            long delay = line.arrivalNanos(100, i * 1000L) - i * 1000L;
+            assertTrue(delay == 0 || delay == 5_000_000, delay + " ns");
+            early += delay == 0 ? 1 : 0;
+        }
+        assertTrue(early > 24_000 && early < 26_000, early + " early");
+    }
+
+    @Test
     void parsedTextEqualsBuiltImpairment() {
         Impairment built = Impairment.NONE.rate(1_000_000_000, 256_000).delay(Duration.ofMillis(10))
-                .jitter(Duration.ofNanos(500_000)).loss(0.001).reorder(0.01, Duration.ofMillis(2));
-        assertEquals(built, Impairment.parse("rate=1G,buffer=256K,delay=10ms,jitter=0.5ms,loss=0.1%,reorder=1%/2ms"));
+                .jitter(Duration.ofNanos(500_000)).loss(0.001).reorder(0.01, Duration.ofMillis(2))
+                .overtake(0.25);
+        assertEquals(built, Impairment
+                .parse("rate=1G,buffer=256K,delay=10ms,jitter=0.5ms,loss=0.1%,reorder=1%/2ms,overtake=25%"));
         assertEquals(Impairment.NONE, Impairment.parse(""));
         for (String wrong : new String[] {"rate", "rate=x", "delay=10", "reorder=1%", "loss=200%", "speed=1"}) {
             assertThrows(IllegalArgumentException.class, () -> Impairment.parse(wrong), wrong);
