@@ -17,6 +17,7 @@ import io.rdmaraw.tcp.send.SendState;
 final class Recovery {
     private static final int DUPLICATE_THRESHOLD = 3;
     private static final int MAX_CWND = 1 << 30;
+    private static final int MAX_UNDO_BYTES = 1 << 28;
 
     private Recovery() {
     }
@@ -41,6 +42,8 @@ final class Recovery {
             onAckAfterTimeout(c, f, sample, s, now);
         } else if (r.phase == Phase.FAST) {
             onAckInFastRecovery(c, f, sample, s, now);
+        } else if (r.undoPossible) {
+            onAckAfterRecovery(c, f, sample);
         }
         // Segments that PathMtu has marked as lost before this point are too large for the path; they are no sign
         // of congestion.
@@ -53,6 +56,7 @@ final class Recovery {
         } else if (r.phase == Phase.FAST) {
             reduce(c, f, sample, sample.ackedBytes > 0 && !newlyLost);
         } else if (r.phase == Phase.OPEN && Ecn.isReductionPending(c, sample)) {
+            r.clearUndo();
             Ecn.reduce(c, now);
         } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF && c.rate == null) {
             grow(c, sample, now);
@@ -177,7 +181,7 @@ final class Recovery {
 
     private static void enterFastRecovery(TcpConnection c, SendState f, int priorPipeBytes, long now) {
         RecoveryState r = f.recovery;
-        beginUndo(c, r);
+        beginUndo(c, f);
         r.phase = Phase.FAST;
         r.recoveryPoint = c.sndNxt;
         c.clear(Tcb.TLP_OUTSTANDING);
@@ -217,7 +221,9 @@ final class Recovery {
         r.frto = Frto.OFF;
         r.duplicateAcks = 0;
         r.duplicateAckBytes = 0;
-        r.clearUndo();
+        if (r.undoRetransmissions <= 0) {
+            r.clearUndo();
+        }
         Rack.onRecoveryEnd(c);
         if (c.rate != null) {
             c.rate.control.onRecoveryEnd();
@@ -230,6 +236,7 @@ final class Recovery {
      */
     private static void reduceOnce(TcpConnection c, SendState f, long now) {
         int flight = Math.max(flightBytes(c), c.cwnd);
+        f.recovery.clearUndo();
         // A rate-based control would wait for the end of a recovery. No recovery follows, so it handles an ECN mark.
         c.ssthresh = c.rate == null ? c.congestion.onCongestion(c, flight, now)
                 : c.congestion.onEcnMark(c, flight, now);
@@ -267,7 +274,7 @@ final class Recovery {
         ConnectionTimers.onUnansweredTimeout(c);
         boolean first = r.phase != Phase.TIMEOUT || c.unansweredTimeouts == 1;
         if (r.phase == Phase.OPEN || first && r.phase == Phase.TIMEOUT) {
-            beginUndo(c, r);
+            beginUndo(c, f);
             // RFC 5681 section 3.1: ssthresh is reduced only for the first timeout of a segment.
             c.ssthresh = c.congestion.onCongestion(c, flightBytes(c), now);
         }
@@ -357,20 +364,34 @@ final class Recovery {
         }
     }
 
-    // ---- undo (RFC 4015, RFC 3522) ----
+    // ---- undo (RFC 4015, RFC 3522, RFC 3708) ----
 
-    private static void beginUndo(TcpConnection c, RecoveryState r) {
+    private static void beginUndo(TcpConnection c, SendState f) {
+        RecoveryState r = f.recovery;
+        // D-SACKs for these retransmissions may still arrive. They must not count for the new ones.
+        int earlier = r.undoPossible ? retransmissionsInFlight(f.scoreboard, r.undoEndSeq) : 0;
         r.undoPossible = true;
         r.undoCwnd = c.cwnd;
         // pipe_prev of RFC 4015 section 3
         r.undoSsthresh = Math.max(c.ssthresh, flightBytes(c));
         r.undoSeq = c.sndUna;
-        r.undoRetransmissions = -1;
+        r.undoEndSeq = earlier > 0 ? r.undoEndSeq : c.sndUna;
+        r.undoRetransmissions = earlier > 0 ? earlier : -1;
         r.retransmitStamped = false;
     }
 
-    static void onRetransmission(TcpConnection c, RecoveryState r, long now) {
+    private static int retransmissionsInFlight(Scoreboard sb, int endSeq) {
+        int count = 0;
+        for (int entry = sb.head(); entry != sb.tail() && Sequence.before(sb.startSeq(entry), endSeq); entry++) {
+            sb.visitedEntries++;
+            count += sb.isRetransmitted(entry) && !sb.isSacked(entry) ? 1 : 0;
+        }
+        return count;
+    }
+
+    static void onRetransmission(TcpConnection c, RecoveryState r, int endSeq, long now) {
         if (r.undoPossible) {
+            r.undoEndSeq = Sequence.max(r.undoEndSeq, endSeq);
             r.undoRetransmissions = Math.max(0, r.undoRetransmissions) + 1;
             if (!r.retransmitStamped) {
                 r.retransmitStamped = true;
@@ -379,12 +400,30 @@ final class Recovery {
         }
     }
 
-    /** Counts a D-SACK: a retransmission was unnecessary (RFC 3708). */
-    static void onDuplicateReported(RecoveryState r, int start, int end) {
+    /**
+     * Counts a D-SACK: retransmissions were unnecessary (RFC 3708 section 3). The peer may report adjacent segments
+     * together.
+     */
+    static void onDuplicateReported(TcpConnection c, RecoveryState r, int start, int end) {
         if (r.undoPossible && r.undoRetransmissions > 0 && Sequence.afterOrAt(start, r.undoSeq)
-                && Sequence.beforeOrAt(end, r.recoveryPoint)) {
-            r.undoRetransmissions--;
+                && Sequence.beforeOrAt(end, r.undoEndSeq)) {
+            r.undoRetransmissions = Math.max(0, r.undoRetransmissions - Math.ceilDiv(end - start, c.sndMss));
         }
+    }
+
+    /** Undoes a recovery that has ended, if the last D-SACK for it arrives now (RFC 3708 section 3). */
+    private static void onAckAfterRecovery(TcpConnection c, SendState f, AckSample sample) {
+        if (isProvenSpurious(f.recovery, sample)) {
+            undo(c, f, sample);
+        } else if (c.sndUna - f.recovery.undoEndSeq > MAX_UNDO_BYTES) {
+            // Sequence numbers will wrap. Another D-SACK must not seem to be one for this recovery.
+            f.recovery.clearUndo();
+        }
+    }
+
+    /** Returns whether D-SACKs have reported all retransmissions of the recovery, which may have ended since. */
+    private static boolean isProvenSpurious(RecoveryState r, AckSample sample) {
+        return r.undoPossible && r.undoRetransmissions == 0 && r.retransmitStamped && !sample.marked;
     }
 
     private static boolean mayUndo(TcpConnection c, RecoveryState r, Segment s, AckSample sample) {
@@ -392,7 +431,7 @@ final class Recovery {
             // RFC 4015 section 3.2: the ECN mark is itself a sign of congestion.
             return false;
         }
-        if (r.undoRetransmissions == 0) {
+        if (isProvenSpurious(r, sample)) {
             return true;
         }
         // RFC 3522 section 3.2: the ACK echoes a timestamp before the first retransmission.
@@ -413,6 +452,12 @@ final class Recovery {
         c.congestion.onUndo();
         c.clear(Tcb.CWR_PENDING);
         c.engine.counters.spuriousRecoveries++;
-        endRecovery(c, r);
+        boolean ended = r.phase == Phase.OPEN;
+        r.clearUndo();
+        if (!ended) {
+            endRecovery(c, r);
+        } else if (c.rate != null) {
+            c.rate.control.onRecoveryEnd();
+        }
     }
 }

@@ -18,7 +18,7 @@ final class SackInput {
         if (isDsack(s)) {
             sample.dsack = true;
             c.requireExtras().duplicatesReported++;
-            Recovery.onDuplicateReported(f.recovery, blocks[0], blocks[1]);
+            Recovery.onDuplicateReported(c, f.recovery, blocks[0], blocks[1]);
             from = 1;
         }
         if (f.scoreboard.isEmpty()) {

@@ -165,7 +165,7 @@ final class SegmentOutput {
         }
         c.requireExtras().retransmittedBytes += end - start;
         RecoveryState r = f.recovery;
-        Recovery.onRetransmission(c, r, now);
+        Recovery.onRetransmission(c, r, end, now);
         if (r.phase == Phase.FAST) {
             r.prrOut += end - start;
         }

@@ -367,6 +367,80 @@ class LossTest {
         assertEquals(2, d.c.rackWindowMultiplier);
     }
 
+    /**
+     * Six segments; the first ones are delayed, and retransmitted since the others have arrived. Another segment is
+     * still in flight when the originals end the recovery.
+     */
+    private static Dialogue retransmitted(int segments) {
+        Dialogue d = sent(established(plain()), 6);
+        String[] retransmissions = new String[segments];
+        for (int i = 0; i < segments; i++) {
+            retransmissions[i] = "A " + (1 + i * 1000) + " len 1000 ack 1";
+        }
+        return d.after(10).hears("A 1 ack 1 sack " + (1 + segments * 1000) + "-6001").says(retransmissions)
+                .send(1000).says("PA 6001 len 1000 ack 1");
+    }
+
+    /** The originals end the recovery. The D-SACK for the retransmission arrives later (RFC 3708 section 3). */
+    @Test
+    void dsackAfterTheEndOfRecoveryUndoesIt() {
+        Dialogue d = retransmitted(1);
+        int reduced = d.c.slowStartThresholdBytes();
+        d.hears("A 1 ack 6001");
+        assertEquals(reduced, d.c.slowStartThresholdBytes());
+        d.after(10).hears("A 1 ack 6001 sack 1-1001").saysNothing();
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
+        assertTrue(d.c.slowStartThresholdBytes() >= 10_000, "threshold " + d.c.slowStartThresholdBytes());
+    }
+
+    @Test
+    void oneOfTwoDsacksDoesNotUndoRecovery() {
+        Dialogue d = retransmitted(2);
+        d.hears("A 1 ack 6001");
+        d.after(10).hears("A 1 ack 6001 sack 1-1001").saysNothing();
+        assertEquals(0, d.engine.counters().spuriousRecoveries);
+        d.hears("A 1 ack 6001 sack 1001-2001").saysNothing();
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
+    }
+
+    /** A peer may report adjacent duplicates as one block (Linux: tcp_dsack_extend). */
+    @Test
+    void oneDsackMayReportTwoRetransmissions() {
+        Dialogue d = retransmitted(2);
+        d.hears("A 1 ack 6001");
+        d.after(10).hears("A 1 ack 6001 sack 1-2001").saysNothing();
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
+    }
+
+    /** In a recovery, data beyond its recovery point may be retransmitted as well. */
+    @Test
+    void dsacksForDataBeyondTheRecoveryPointCount() {
+        Dialogue d = retransmitted(2);
+        d.send(1000).says("PA 7001 len 1000 ack 1");
+        d.after(10).hears("A 1 ack 1001 sack 7001-8001,2001-6001");
+        d.says("A 1001 len 1000 ack 1", "A 6001 len 1000 ack 1");
+        for (String range : new String[] {"1-1001", "1001-2001", "1001-2001"}) {
+            d.hears("A 1 ack 7001 sack " + range + ",7001-8001");
+        }
+        assertEquals(0, d.engine.counters().spuriousRecoveries);
+        d.hears("A 1 ack 7001 sack 6001-7001,7001-8001");
+        assertEquals(1, d.engine.counters().spuriousRecoveries);
+    }
+
+    /** A loss that a probe repairs reduces the window again. This reduction must remain. */
+    @Test
+    void reductionAfterRecoveryIsNotUndone() {
+        Dialogue d = retransmitted(1);
+        d.hears("A 1 ack 6001");
+        d.waits(300);
+        d.says("PA 6001 len 1000 ack 1").send(2000).says("A 7001 len 1000 ack 1", "PA 8001 len 1000 ack 1");
+        d.hears("A 1 ack 8001");
+        int reduced = d.c.slowStartThresholdBytes();
+        d.hears("A 1 ack 8001 sack 1-1001").hears("A 1 ack 8001 sack 6001-7001");
+        assertEquals(0, d.engine.counters().spuriousRecoveries);
+        assertEquals(reduced, d.c.slowStartThresholdBytes());
+    }
+
     @Test
     void renegedSacksAreClearedOnTimeout() {
         Dialogue d = sent(established(plain()), 3);

@@ -34,11 +34,17 @@ public final class RecoveryState {
     public int recoverFlightBytes;
 
     // undo
+    /**
+     * The reduction may be undone. Remains set after the end of a recovery, as a D-SACK may arrive later than the ACK
+     * that ends it.
+     */
     public boolean undoPossible;
     public int undoCwnd;
     public int undoSsthresh;
     /** SND.UNA at the start of the phase. */
     public int undoSeq;
+    /** End of the last segment retransmitted since then. */
+    public int undoEndSeq;
     /** Number of retransmissions that no D-SACK has shown to be unnecessary; -1 before the first retransmission. */
     public int undoRetransmissions;
     /** Timestamp of the first retransmission in this phase (RFC 3522), valid if {@link #retransmitStamped}. */
