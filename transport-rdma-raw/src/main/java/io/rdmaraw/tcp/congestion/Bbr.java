@@ -49,6 +49,8 @@ public final class Bbr implements RateBasedControl {
     // the congestion window before recovery or ProbeRTT
     private int priorCwnd;
     private boolean inRecovery;
+    /** A recovery has ended, and no loss was recorded since. */
+    private boolean recoveryEnded;
     private boolean restoreCwnd;
     private boolean idleRestart;
     private boolean probeRttRoundDone;
@@ -104,9 +106,17 @@ public final class Bbr implements RateBasedControl {
         probing.onSegmentLost(window, lost, nowNanos);
     }
 
+    /**
+     * NoteLoss. SaveStateUponLoss is only performed at the start of a recovery (section 5.5.11.1). In the pseudocode,
+     * NoteLoss performs it in each round trip. If a recovery of several round trips turned out to be spurious, its own
+     * reductions would then be restored.
+     */
     private void recordLoss(CongestionWindow window) {
-        if (bounds.recordLoss(model.deliveredBytes)) {
+        boolean first = bounds.recordLoss(model.deliveredBytes);
+        if (!inRecovery && (first || recoveryEnded)) {
+            recoveryEnded = false;
             saveCwnd(window.congestionWindowBytes());
+            bounds.save();
             undoState = null;
         }
     }
@@ -124,9 +134,17 @@ public final class Bbr implements RateBasedControl {
         return UNBOUNDED;
     }
 
+    /** OnEnterRTO. The losses before the timeout are not undone with it. */
+    @Override
+    public void onTimeout(long nowNanos) {
+        bounds.save();
+        undoState = null;
+    }
+
     @Override
     public void onRecoveryEnd() {
         inRecovery = false;
+        recoveryEnded = true;
         restoreCwnd = true;
     }
 

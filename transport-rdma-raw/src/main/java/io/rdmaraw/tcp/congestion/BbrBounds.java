@@ -28,12 +28,11 @@ final class BbrBounds {
     private long undoInflightShortTerm = NONE;
     private long undoInflightLongTerm = NONE;
 
-    /** Records a loss. Returns whether it is the first one in this round trip; the bounds are then saved. */
+    /** Records a loss. Returns whether it is the first one in this round trip. */
     boolean recordLoss(long deliveredBytes) {
         boolean first = !lossInRound;
         if (first) {
             lossRoundDelivered = deliveredBytes;
-            save();
         }
         lossInRound = true;
         return first;
@@ -47,6 +46,7 @@ final class BbrBounds {
         lastLostEnd = startSeq + lengthBytes;
     }
 
+    /** SaveStateUponLoss. */
     void save() {
         undoBwShortTerm = bwShortTerm;
         undoInflightShortTerm = inflightShortTerm;

@@ -193,6 +193,24 @@ class BbrTest {
         assertEquals(BbrBounds.NONE, bbr.bounds.inflightLongTerm);
     }
 
+    /** Draft section 5.5.11: the state is saved when the recovery starts, not again in its later round trips. */
+    @Test
+    void spuriousRecoveryOfSeveralRoundsRestoresTheBoundsBeforeIt() {
+        untilCruising();
+        lose(PRODUCT, MSS);
+        bbr.onCongestion(window, PRODUCT, now);
+        for (int i = 0; i < 4; i++) {
+            round(BANDWIDTH / 2, PRODUCT / 2);
+            lose(PRODUCT, MSS);
+        }
+        assertTrue(bbr.bounds.bwShortTerm < BANDWIDTH, bbr.bounds.bwShortTerm + " bytes per second");
+        assertTrue(bbr.bounds.inflightShortTerm < BbrBounds.NONE);
+        bbr.onUndo();
+        bbr.onRecoveryEnd();
+        assertEquals(BbrBounds.NONE, bbr.bounds.bwShortTerm);
+        assertEquals(BbrBounds.NONE, bbr.bounds.inflightShortTerm);
+    }
+
     @Test
     void lossWhileCruisingSetsShortTermBounds() {
         untilCruising();
