@@ -50,7 +50,11 @@ final class Rack {
         return sent1 > sent2 || sent1 == sent2 && Sequence.after(end1, end2);
     }
 
-    /** Step 4: returns the reordering window. */
+    /**
+     * Step 4: returns the reordering window. The RFC recommends SRTT as its bound. If some segments overtake others,
+     * SRTT lies between the RTTs of the two, and the difference between them can be larger than SRTT. The bound is
+     * therefore that of RFC 6298 for an RTT, SRTT + 4 * RTTVAR. On a steady path it is close to SRTT.
+     */
     static long reorderingWindowNanos(TcpConnection c, SendState f) {
         if (!c.is(Tcb.REORDERING_SEEN)
                 && (f.recovery.phase != Phase.OPEN || f.scoreboard.sackedCount() >= DUPLICATE_THRESHOLD)) {
@@ -59,10 +63,16 @@ final class Rack {
         if (c.minRttNanos == Tcb.NEVER) {
             return 0;
         }
-        return Math.min(c.rackWindowMultiplier * (c.minRttNanos / 4), c.srttNanos);
+        long maxNanos = c.srttNanos + 4 * c.rttvarNanos;
+        return Math.min(c.rackWindowMultiplier * (c.minRttNanos / 4), maxNanos);
     }
 
-    /** Step 4: widens the reordering window after a D-SACK, at most once per round trip. */
+    /**
+     * Step 4: widens the reordering window after a D-SACK, at most once per round trip. The RFC adds min_RTT / 4 each
+     * time and notes that adapting may take a while (section 3.3.2). If a few segments overtake the others, the
+     * minimum RTT is that of these few, and hundreds of round trips with spurious retransmissions would pass until
+     * the window is wide enough. It is therefore doubled.
+     */
     static void onDsack(TcpConnection c) {
         ConnectionExtras extras = c.requireExtras();
         if (c.is(Tcb.DSACK_ROUND) && Sequence.afterOrAt(c.sndUna, extras.rackDsackRound)) {
@@ -71,7 +81,7 @@ final class Rack {
         if (!c.is(Tcb.DSACK_ROUND)) {
             c.set(Tcb.DSACK_ROUND);
             extras.rackDsackRound = c.sndNxt;
-            c.rackWindowMultiplier = (byte) Math.min(Byte.MAX_VALUE, c.rackWindowMultiplier + 1);
+            c.rackWindowMultiplier = (char) Math.min(Character.MAX_VALUE, 2 * c.rackWindowMultiplier);
             extras.rackWindowPersist = PERSIST_RECOVERIES;
         }
     }

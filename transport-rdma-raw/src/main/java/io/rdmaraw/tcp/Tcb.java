@@ -220,7 +220,8 @@ abstract sealed class Tcb permits TcpConnection {
     long minRttStampNanos;
     int rackEndSeq;
     int rackForwardAck;
-    byte rackWindowMultiplier = 1;
+    /** RACK.reo_wnd_mult; bounded only so that it cannot overflow. */
+    char rackWindowMultiplier = 1;
 
     // ---- statistics ----
     /** Busy time until the flight last became empty, see {@link SendTimeStatistics}. */

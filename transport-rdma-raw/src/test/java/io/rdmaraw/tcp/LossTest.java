@@ -441,6 +441,36 @@ class LossTest {
         assertEquals(reduced, d.c.slowStartThresholdBytes());
     }
 
+    /** Hundreds of steps of a quarter of the minimum RTT would take hundreds of round trips. */
+    @Test
+    void reorderingWindowDoublesInEachRoundTripWithDsack() {
+        Dialogue d = retransmitted(1);
+        d.hears("A 1 ack 7001");
+        for (int round = 1; round <= 10; round++) {
+            int seq = 6001 + round * 1000;
+            d.send(1000).says("PA " + seq + " len 1000 ack 1");
+            d.hears("A 1 ack " + seq + " sack 1-1001").hears("A 1 ack " + seq + " sack 1-1001");
+            assertEquals(1 << round, (int) d.c.rackWindowMultiplier);
+            d.after(10).hears("A 1 ack " + (seq + 1000));
+        }
+    }
+
+    @Test
+    void reorderingWindowIsBoundedBySmoothedRttAndItsVariance() {
+        Dialogue d = retransmitted(1);
+        d.c.set(Tcb.REORDERING_SEEN);
+        d.c.minRttNanos = 100_000;
+        d.c.srttNanos = 4_000_000;
+        d.c.rttvarNanos = 2_000_000;
+        assertEquals(25_000, Rack.reorderingWindowNanos(d.c, d.c.sendState));
+        d.c.rackWindowMultiplier = 100;
+        assertEquals(2_500_000, Rack.reorderingWindowNanos(d.c, d.c.sendState));
+        d.c.rackWindowMultiplier = Character.MAX_VALUE;
+        assertEquals(12_000_000, Rack.reorderingWindowNanos(d.c, d.c.sendState));
+        d.c.rttvarNanos = 0;
+        assertEquals(4_000_000, Rack.reorderingWindowNanos(d.c, d.c.sendState));
+    }
+
     @Test
     void renegedSacksAreClearedOnTimeout() {
         Dialogue d = sent(established(plain()), 3);
