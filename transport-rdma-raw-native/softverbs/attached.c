@@ -35,21 +35,10 @@ _Static_assert(sizeof(struct tcx_link_attr) <= sizeof(union bpf_attr), "the attr
 
 /* ---- names ---- */
 
-static bool read_info(int program_fd, struct bpf_prog_info *info)
-{
-    union bpf_attr attr;
-    memset(info, 0, sizeof *info);
-    memset(&attr, 0, sizeof attr);
-    attr.info.bpf_fd = (uint32_t)program_fd;
-    attr.info.info_len = sizeof *info;
-    attr.info.info = sv_ptr_to_u64(info);
-    return sv_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0;
-}
-
 uint32_t sv_program_id(int program_fd)
 {
     struct bpf_prog_info info;
-    return read_info(program_fd, &info) ? info.id : 0;
+    return sv_object_read_info(program_fd, &info, sizeof info) ? info.id : 0;
 }
 
 void sv_attached_read_name(uint32_t id, char name[SV_ATTACHED_NAME_BYTES])
@@ -62,7 +51,7 @@ void sv_attached_read_name(uint32_t id, char name[SV_ATTACHED_NAME_BYTES])
     int program_fd = sv_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
     if (program_fd < 0)
         return;
-    if (read_info(program_fd, &info))
+    if (sv_object_read_info(program_fd, &info, sizeof info))
         snprintf(name, SV_ATTACHED_NAME_BYTES, "%.*s", SV_ATTACHED_NAME_BYTES - 1, info.name);
     close(program_fd);
 }

@@ -35,6 +35,16 @@ void sv_map_delete(int map_fd, const void *key);
 void sv_map_clear(int map_fd, void *key);
 /* Freezes a map: no process can change it through any descriptor from then on. Returns 0 or an errno. */
 int sv_map_freeze(int map_fd);
+/*
+ * Reads struct bpf_map_info, bpf_prog_info or bpf_link_info. Waits for nobody and needs no capability. Returns false if
+ * the descriptor is no object of eBPF. The kind of the object is not checked.
+ */
+bool sv_object_read_info(int fd, void *info, uint32_t bytes);
+/* The arguments of sv_map_create(). */
+struct sv_map_form {
+    uint32_t type, key_bytes, value_bytes, max_entries, flags;
+};
+bool sv_map_has_form(int map_fd, const struct sv_map_form *form);
 /* Maps an array created with BPF_F_MMAPABLE. Returns its memory, or NULL with errno. */
 void *sv_map_mmap(int map_fd, size_t bytes);
 
@@ -51,6 +61,8 @@ int sv_program_load_classifier(const int map_fds[SV_MAP_COUNT], enum sv_xdp_atta
 int sv_program_load_xdp(enum sv_program which, const int map_fds[SV_MAP_COUNT], enum sv_xdp_attach_mode mode);
 /* Attaches a loaded XDP program to an interface, until the returned descriptor is closed. Returns as above. */
 int sv_program_link(int program_fd, int ifindex, enum sv_xdp_attach_mode mode);
+/* Replaces the XDP program of a link. The interface has a program at all times. Returns 0 or an errno. */
+int sv_program_replace(int link_fd, int program_fd);
 /* Loads an XDP program and attaches it to an interface, as sv_kernel_steering_attach() does. */
 int sv_program_attach(enum sv_program which, const int map_fds[SV_MAP_COUNT], int ifindex,
                       enum sv_xdp_attach_mode mode);

@@ -123,6 +123,15 @@ int sv_program_link(int program_fd, int ifindex, enum sv_xdp_attach_mode mode)
     return link_fd >= 0 ? link_fd : -errno;
 }
 
+int sv_program_replace(int link_fd, int program_fd)
+{
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.link_update.link_fd = (uint32_t)link_fd;
+    attr.link_update.new_prog_fd = (uint32_t)program_fd;
+    return sv_bpf(BPF_LINK_UPDATE, &attr) == 0 ? 0 : errno;
+}
+
 int sv_program_attach(enum sv_program which, const int map[SV_MAP_COUNT], int ifindex, enum sv_xdp_attach_mode mode)
 {
     int program = which == SV_PROGRAM_XDP_REDIRECT ? sv_program_load_classifier(map, mode) : 0;

@@ -79,6 +79,25 @@ int sv_map_freeze(int map_fd)
     return sv_bpf(BPF_MAP_FREEZE, &attr) == 0 ? 0 : errno;
 }
 
+bool sv_object_read_info(int fd, void *info, uint32_t bytes)
+{
+    union bpf_attr attr;
+    memset(info, 0, bytes);
+    memset(&attr, 0, sizeof attr);
+    attr.info.bpf_fd = (uint32_t)fd;
+    attr.info.info_len = bytes;
+    attr.info.info = sv_ptr_to_u64(info);
+    return sv_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0;
+}
+
+bool sv_map_has_form(int map_fd, const struct sv_map_form *form)
+{
+    struct bpf_map_info info;
+    return sv_object_read_info(map_fd, &info, sizeof info) && info.type == form->type &&
+           info.key_size == form->key_bytes && info.value_size == form->value_bytes &&
+           info.max_entries == form->max_entries && info.map_flags == form->flags;
+}
+
 void *sv_map_mmap(int map_fd, size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
