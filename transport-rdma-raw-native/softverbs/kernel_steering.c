@@ -30,7 +30,7 @@ static int create_marks(int *map_fd, uint32_t buckets, struct sv_bpf_marks **mar
     return *map_fd < 0 ? errno : mmap_marks(*map_fd, buckets, marks);
 }
 
-/* Creates the maps of SV_PROGRAM_XDP_CLASSIFY. */
+/* Creates the maps of SV_PROGRAM_XDP_CLASSIFY, except those of connections. */
 static int create_classifier_maps(struct sv_kernel_steering *steering)
 {
     int *map_fds = steering->map_fds;
@@ -44,24 +44,35 @@ static int create_classifier_maps(struct sv_kernel_steering *steering)
     map_fds[SV_MAP_PROGRAMS] = sv_map_create(BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 1, 0);
     if (map_fds[SV_MAP_PROGRAMS] < 0)
         return errno;
+    return 0;
+}
+
+static int create_connections(struct sv_kernel_steering *steering)
+{
+    int *map_fds = steering->map_fds;
     int error = create_marks(&map_fds[SV_MAP_KNOWN], SV_BPF_KNOWN_BUCKETS, &steering->connections.known);
     return error != 0 ? error
                       : create_marks(&map_fds[SV_MAP_OPENING], SV_BPF_OPENING_BUCKETS,
                                      &steering->connections.opening);
 }
 
+static int create_traffic(struct sv_kernel_steering *steering)
+{
+    int *map_fd = &steering->map_fds[SV_MAP_TRAFFIC];
+    *map_fd = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_bpf_traffic), 1, BPF_F_MMAPABLE);
+    if (*map_fd < 0)
+        return errno;
+    steering->traffic = sv_map_mmap(*map_fd, sizeof *steering->traffic);
+    return steering->traffic == NULL ? errno : 0;
+}
+
+/* Creates the maps of all programs, except that of traffic. */
 static int create_maps(struct sv_kernel_steering *steering)
 {
     int *map_fds = steering->map_fds;
     map_fds[SV_MAP_DIRECTORY] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_bpf_directory), 1,
                                               BPF_F_MMAPABLE);
     if (map_fds[SV_MAP_DIRECTORY] < 0)
-        return errno;
-    map_fds[SV_MAP_TRAFFIC] = sv_map_create(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_bpf_traffic), 1, BPF_F_MMAPABLE);
-    if (map_fds[SV_MAP_TRAFFIC] < 0)
-        return errno;
-    steering->traffic = sv_map_mmap(map_fds[SV_MAP_TRAFFIC], sizeof *steering->traffic);
-    if (steering->traffic == NULL)
         return errno;
     map_fds[SV_MAP_RULES] = sv_map_create(BPF_MAP_TYPE_HASH, (1 + SV_BPF_PLAIN_WORDS) * sizeof(uint64_t),
                                           sizeof(struct sv_bpf_rule), SV_BPF_MAX_RULES, BPF_F_NO_PREALLOC);
@@ -209,17 +220,37 @@ static int start_traffic(struct sv_kernel_steering *steering)
     return 0;
 }
 
-int sv_kernel_steering_open(struct sv_kernel_steering **out, const uint8_t mac[6], bool classifies)
+static struct sv_kernel_steering *new_steering(void)
 {
     struct sv_kernel_steering *steering = sv_alloc_zeroed(sizeof *steering);
+    for (int i = 0; i < SV_MAP_COUNT && steering != NULL; i++)
+        steering->map_fds[i] = -1;
+    return steering;
+}
+
+static void start_directory(struct sv_kernel_steering *steering, const uint8_t mac[6])
+{
+#if !defined(__x86_64__) && !defined(__i386__)
+    steering->directory->loads_reorder = 1;
+#endif
+    memcpy(steering->mac, mac, 6);
+    memcpy(steering->directory->half[0].mac, mac, 6);
+    sv_kernel_steering_frame_mask(steering->directory->half[0].key_mask, steering->directory->half[0].frame_mask);
+    sv_kernel_steering_invalidate(steering); /* the generation of empty entries is 0 */
+}
+
+int sv_kernel_steering_open(struct sv_kernel_steering **out, const uint8_t mac[6], bool classifies)
+{
+    struct sv_kernel_steering *steering = new_steering();
     if (steering == NULL)
         return ENOMEM;
-    for (int i = 0; i < SV_MAP_COUNT; i++)
-        steering->map_fds[i] = -1;
-    memcpy(steering->mac, mac, 6);
     int error = create_maps(steering);
+    if (error == 0)
+        error = create_traffic(steering);
     if (error == 0 && classifies)
         error = create_classifier_maps(steering);
+    if (error == 0 && classifies)
+        error = create_connections(steering);
     if (error != 0) {
         sv_kernel_steering_close(steering);
         return sv_explain_bpf(error, "eBPF maps can't be made");
@@ -229,12 +260,7 @@ int sv_kernel_steering_open(struct sv_kernel_steering **out, const uint8_t mac[6
         sv_kernel_steering_close(steering);
         return error;
     }
-#if !defined(__x86_64__) && !defined(__i386__)
-    steering->directory->loads_reorder = 1;
-#endif
-    memcpy(steering->directory->half[0].mac, mac, 6);
-    sv_kernel_steering_frame_mask(steering->directory->half[0].key_mask, steering->directory->half[0].frame_mask);
-    sv_kernel_steering_invalidate(steering); /* the generation of empty entries is 0 */
+    start_directory(steering, mac);
     *out = steering;
     return 0;
 }
@@ -276,8 +302,8 @@ void sv_kernel_steering_close(struct sv_kernel_steering *steering)
  * The order in which the maps are handed over. The process only holds the map of programs: the kernel empties such a
  * map with its last descriptor, although a program uses it, and the broker may end before the process.
  */
-static const int client_maps[SV_CLIENT_MAP_COUNT] = {SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING,
-                                                     SV_MAP_PROGRAMS};
+static const int client_maps[SV_CLIENT_MAP_COUNT] = {
+    SV_MAP_TRAFFIC, SV_MAP_KNOWN, SV_MAP_OPENING, [SV_CLIENT_MAP_PROGRAMS] = SV_MAP_PROGRAMS};
 
 void sv_kernel_steering_get_client_maps(const struct sv_kernel_steering *steering, int map_fds[SV_CLIENT_MAP_COUNT])
 {
@@ -318,17 +344,56 @@ int sv_kernel_steering_reuse(struct sv_kernel_steering *steering, const uint8_t 
     return start_traffic(steering);
 }
 
-int sv_kernel_steering_adopt(struct sv_kernel_steering **out, const int map_fds[SV_CLIENT_MAP_COUNT])
+/* Returns steering that owns the descriptors. Without memory for it, closes them and returns NULL. */
+static struct sv_kernel_steering *steering_with(const int *map_fds, int count)
 {
-    struct sv_kernel_steering *steering = sv_alloc_zeroed(sizeof *steering);
-    for (int i = 0; i < SV_MAP_COUNT && steering != NULL; i++)
-        steering->map_fds[i] = -1;
-    for (int i = 0; i < SV_CLIENT_MAP_COUNT; i++) {
+    struct sv_kernel_steering *steering = new_steering();
+    for (int i = 0; i < count; i++) {
         if (steering != NULL)
             steering->map_fds[client_maps[i]] = map_fds[i];
         else
             close(map_fds[i]);
     }
+    return steering;
+}
+
+static bool has_traffic_maps(const struct sv_kernel_steering *steering)
+{
+    const struct sv_map_form traffic = {BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_bpf_traffic), 1, BPF_F_MMAPABLE};
+    struct sv_map_form marks = {BPF_MAP_TYPE_ARRAY, 4, sizeof(struct sv_bpf_marks), SV_BPF_KNOWN_BUCKETS,
+                                BPF_F_MMAPABLE};
+    if (!sv_map_has_form(steering->map_fds[SV_MAP_TRAFFIC], &traffic) ||
+        !sv_map_has_form(steering->map_fds[SV_MAP_KNOWN], &marks))
+        return false;
+    marks.max_entries = SV_BPF_OPENING_BUCKETS;
+    return sv_map_has_form(steering->map_fds[SV_MAP_OPENING], &marks);
+}
+
+int sv_kernel_steering_resume(struct sv_kernel_steering **out, const uint8_t mac[6],
+                              const int map_fds[SV_TRAFFIC_MAP_COUNT])
+{
+    struct sv_kernel_steering *steering = steering_with(map_fds, SV_TRAFFIC_MAP_COUNT);
+    if (steering == NULL)
+        return ENOMEM;
+    if (!has_traffic_maps(steering)) {
+        sv_kernel_steering_close(steering);
+        return sv_explain(EINVAL, "the passed maps are not those of a device");
+    }
+    int error = create_maps(steering);
+    if (error == 0)
+        error = create_classifier_maps(steering);
+    if (error != 0) {
+        sv_kernel_steering_close(steering);
+        return sv_explain_bpf(error, "eBPF maps can't be made");
+    }
+    start_directory(steering, mac);
+    *out = steering;
+    return 0;
+}
+
+int sv_kernel_steering_adopt(struct sv_kernel_steering **out, const int map_fds[SV_CLIENT_MAP_COUNT])
+{
+    struct sv_kernel_steering *steering = steering_with(map_fds, SV_CLIENT_MAP_COUNT);
     if (steering == NULL)
         return ENOMEM;
     int error = mmap_shared(steering);

@@ -115,7 +115,11 @@ bool sv_kernel_steering_remove(struct sv_kernel_steering *steering, const struct
  * descriptor can hold. While the device is open, the broker changes rules and the MAC address, and does not write the
  * shared maps.
  */
-enum { SV_CLIENT_MAP_COUNT = 4 };
+enum {
+    SV_TRAFFIC_MAP_COUNT = 3,               /* the first maps, of which the process maps the memory */
+    SV_CLIENT_MAP_PROGRAMS = SV_TRAFFIC_MAP_COUNT,
+    SV_CLIENT_MAP_COUNT
+};
 
 /* For the broker: stores the descriptors of the maps to hand over. They still belong to `steering`. */
 void sv_kernel_steering_get_client_maps(const struct sv_kernel_steering *steering, int map_fds[SV_CLIENT_MAP_COUNT]);
@@ -139,6 +143,13 @@ int sv_kernel_steering_load_xdp(struct sv_kernel_steering *steering, enum sv_xdp
  * connections. SV_PROGRAM_XDP_REDIRECT must not be attached. Returns 0 or an errno.
  */
 int sv_kernel_steering_reuse(struct sv_kernel_steering *steering, const uint8_t mac[6]);
+/*
+ * For the broker: creates steering without rules for a device of an ended broker. It shares the maps of traffic that
+ * the process holds, and never maps their memory. Takes ownership of the descriptors, also on an error. Returns 0 or an
+ * errno with an explanation: EINVAL if a descriptor is no such map.
+ */
+int sv_kernel_steering_resume(struct sv_kernel_steering **steering, const uint8_t mac[6],
+                              const int map_fds[SV_TRAFFIC_MAP_COUNT]);
 /*
  * For the process: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
  * an errno.
