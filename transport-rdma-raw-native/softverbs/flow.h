@@ -156,6 +156,13 @@ int sv_flow_table_init(struct sv_flow_table *table, void (*quiesce)(struct sv_fl
 void sv_flow_table_destroy(struct sv_flow_table *table);
 int sv_flow_table_add(struct sv_flow_table *table, struct sv_rule *rule, const struct sv_rule_spec *spec);
 void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow);
+/*
+ * Calls visit() with each rule of type IBV_FLOW_ATTR_NORMAL and its match, until it returns an error. Returns that
+ * error, or 0.
+ */
+int sv_flow_table_visit(const struct sv_flow_table *table,
+                        int (*visit)(void *context, const struct sv_rule *rule, const struct sv_rule_spec *spec),
+                        void *context);
 uint32_t sv_subtable_hash(const struct sv_subtable *subtable, const union sv_key *key);
 
 /* flow_search.c: searches the rules for a frame and stores the verdict in `cache` */

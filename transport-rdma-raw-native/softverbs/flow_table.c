@@ -351,3 +351,37 @@ void sv_flow_table_remove(struct sv_flow_table *table, struct sv_flow *flow)
     bump_generation(table);
     quiesce(table);
 }
+
+/* ---- all rules ---- */
+
+/* A chain has several rules only if they share a multicast destination. */
+static int visit_chain(const struct sv_subtable *subtable, struct sv_rule *rule,
+                       int (*visit)(void *context, const struct sv_rule *rule, const struct sv_rule_spec *spec),
+                       void *context)
+{
+    int error = 0;
+    for (; rule != NULL && error == 0; rule = atomic_load_explicit(&rule->next_same, memory_order_relaxed)) {
+        struct sv_rule_spec spec = {.type = IBV_FLOW_ATTR_NORMAL, .priority = subtable->priority, .multicast = true,
+                                    .value = rule->key, .dont_trap = rule->dont_trap};
+        expand_mask(subtable, &spec.mask);
+        error = visit(context, rule, &spec);
+    }
+    return error;
+}
+
+int sv_flow_table_visit(const struct sv_flow_table *table,
+                        int (*visit)(void *context, const struct sv_rule *rule, const struct sv_rule_spec *spec),
+                        void *context)
+{
+    const struct sv_directory *directory = directory_of(table);
+    int error = 0;
+    for (uint32_t i = 0; i < directory->subtable_count; i++) {
+        struct sv_subtable *subtable = directory->subtable[i];
+        for (uint32_t slot = 0; slot <= subtable->slot_mask && error == 0; slot++) {
+            struct sv_rule *rule = atomic_load_explicit(&subtable->slots[slot], memory_order_relaxed);
+            if (rule != &sv_tombstone)
+                error = visit_chain(subtable, rule, visit, context);
+        }
+    }
+    return error;
+}
