@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
@@ -73,6 +74,8 @@ struct call {
     CALL(exit), CALL(exit_group), CALL(rt_sigreturn), CALL(restart_syscall), CALL(clock_gettime), CALL(write)
 /* Queries whether a client has read its messages. */
 #define WAS_READ CHECKED(ioctl, 1, UINT32_MAX, SIOCOUTQ)
+/* Queries the properties of an eBPF object. */
+#define READ_INFO CHECKED(bpf, 0, UINT32_MAX, BPF_OBJ_GET_INFO_BY_FD)
 /* Memory that is not executable. */
 #define MEMORY \
     CALL(brk), CALL(munmap), CALL(mremap), CALL(madvise), CHECKED(mmap, 2, PROT_EXEC, 0), \
@@ -93,10 +96,10 @@ static const struct call acceptor_calls[] = {
     CALL(getpid), CALL(pidfd_open), CALL(prctl), CALL(capget), CALL(capset), CALL(getsockname), CALL(set_robust_list),
     CALL(gettid), CALL(rt_sigprocmask), CALL(rt_sigaction), CALL(sigaltstack),
     /* For sessions, in which both filters are in force. */
-    WAS_READ,
+    WAS_READ, READ_INFO,
 };
 
-static const struct call session_calls[] = {COMMON, MEMORY, CALL(getsockname), WAS_READ};
+static const struct call session_calls[] = {COMMON, MEMORY, CALL(getsockname), WAS_READ, READ_INFO};
 
 /* ---- the program ---- */
 

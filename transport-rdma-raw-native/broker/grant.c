@@ -69,7 +69,7 @@ static int find_interface(struct grant *grant)
     return sv_attached_find_xdp(grant->ifindex, &program) ? explain_busy(grant, &program) : 0;
 }
 
-static int open_packet_socket(struct grant *grant)
+int grant_open_packet_socket(struct grant *grant)
 {
     /* Protocol 0: the socket receives nothing. */
     grant->mac_filter_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -86,8 +86,7 @@ static enum sv_xdp_attach_mode attach_mode(const struct grant *grant)
     return grant->sockets.jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
 }
 
-/* Loads the next program. Returns EINPROGRESS. */
-static int load(struct grant *grant)
+int grant_load_program(struct grant *grant)
 {
     int result;
     if (!grant->has_classifier) {
@@ -210,7 +209,7 @@ static int open_steering(struct grant *grant)
 
 static int prepare_device(struct grant *grant)
 {
-    int error = open_packet_socket(grant);
+    int error = grant_open_packet_socket(grant);
     if (error != 0)
         return error;
     sockets_init(&grant->sockets, &grant->wanted, grant->ifindex);
@@ -240,16 +239,24 @@ static int finish_device(struct grant *grant)
                                        strerror(error));
 }
 
-/* Closes the sent descriptors, except the maps and the memory, which belong to the grant. */
+/* The maps and the memory belong to the grant. The map that is sent for a resumed device does too. */
+static bool is_to_be_closed(const struct grant *grant, unsigned at)
+{
+    if (grant->is_resumed)
+        return grant->is_opening;
+    return at == SV_BROKER_FD_XDP_LINK || at >= SV_BROKER_FD_SOCKETS;
+}
+
+/* Closes the descriptors that have been sent, or those that a client has passed. */
 static void close_fds(struct grant *grant)
 {
     for (unsigned i = 0; i < grant->fd_count; i++)
-        if ((i == SV_BROKER_FD_XDP_LINK || i >= SV_BROKER_FD_SOCKETS) && grant->fds[i] >= 0)
+        if (is_to_be_closed(grant, i) && grant->fds[i] >= 0)
             close(grant->fds[i]);
     grant->fd_count = 0;
 }
 
-int grant_begin_opening(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid)
+void grant_init(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid)
 {
     memset(grant, 0, sizeof *grant);
     grant->uid = uid;
@@ -257,8 +264,13 @@ int grant_begin_opening(struct grant *grant, const struct sv_broker_open *wanted
     grant->in_use = grant->is_opening = true;
     grant->mode = wanted->mode;
     grant->wanted = *wanted;
-    grant->mac_filter_fd = grant->sockets.memory_fd = grant->sockets.waiting_fd = -1;
+    grant->mac_filter_fd = grant->link_fd = grant->sockets.memory_fd = grant->sockets.waiting_fd = -1;
     memcpy(grant->netdev, wanted->netdev, sizeof grant->netdev);
+}
+
+int grant_begin_opening(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid)
+{
+    grant_init(grant, wanted, uid);
     int error = find_interface(grant);
     if (error == 0)
         return EINPROGRESS;
@@ -274,7 +286,7 @@ static int open_step(struct grant *grant)
         return error == 0 ? EINPROGRESS : error;
     }
     if (grant->program < 0)
-        return load(grant);
+        return grant_load_program(grant);
     if (grant->fds[SV_BROKER_FD_XDP_LINK] < 0) {
         int error = attach_program(grant);
         return error == 0 ? EINPROGRESS : error;
@@ -285,7 +297,7 @@ static int open_step(struct grant *grant)
 
 int grant_continue_opening(struct grant *grant)
 {
-    int error = open_step(grant);
+    int error = grant->is_resumed ? grant_resume_step(grant) : open_step(grant);
     if (error == 0)
         grant->is_opening = false;
     else if (error != EINPROGRESS)
@@ -303,11 +315,11 @@ void grant_close_sent_fds(struct grant *grant)
     close_fds(grant);
 }
 
-/* Keeps the programs of a device that was open. */
+/* Keeps the programs of a device that was open. Those of a resumed device have maps whose memory is not mapped. */
 static void close_steering(struct grant *grant)
 {
     const struct programs_of of = programs_of(grant);
-    if (!grant->is_opening && grant->rule_count <= PROGRAMS_MAX_RULES) {
+    if (!grant->is_opening && !grant->is_resumed && grant->rule_count <= PROGRAMS_MAX_RULES) {
         programs_keep(&of, grant->steering, grant->program);
         return;
     }
@@ -323,6 +335,8 @@ void grant_close(struct grant *grant, bool free_memory)
     close_fds(grant);
     sockets_close(&grant->sockets, free_memory);
     close_steering(grant);
+    if (grant->link_fd >= 0)
+        close(grant->link_fd);
     if (grant->mac_filter_fd >= 0)
         close(grant->mac_filter_fd);
     memset(grant, 0, sizeof *grant);

@@ -34,13 +34,15 @@ struct grant {
     int program;                    /* the loaded SV_PROGRAM_XDP_REDIRECT, or negative */
     bool has_classifier;            /* the program that SV_PROGRAM_XDP_REDIRECT calls is loaded */
     bool is_reused;                 /* steering and program are those of a closed device (programs.h) */
+    bool is_resumed;                /* an ended broker has opened the device, and the client has its sockets */
+    int link_fd;                    /* link of a resumed device until its program is replaced, or -1 */
     int mac_filter_fd;
     struct sockets sockets;
     /* Used while the device is opened: */
     bool is_opening;
     struct sv_broker_open wanted;
     int64_t retry_until_millis;     /* a queue that another socket has is retried until then; 0: no queue was busy */
-    int fds[SV_BROKER_MAX_FDS];     /* descriptors to be sent */
+    int fds[SV_BROKER_MAX_FDS];     /* descriptors to be sent, or those that the client passed to resume the device */
     unsigned fd_count;
 };
 
@@ -71,6 +73,32 @@ void grant_close_sent_fds(struct grant *grant);
  * descriptor of it.
  */
 void grant_close(struct grant *grant, bool free_memory);
+
+/* ---- grant_resume.c ---- */
+
+/*
+ * Checks the descriptors by which a client resumes a device (SV_BROKER_RESUME), and takes them in any case. Returns
+ * EINPROGRESS, or an errno with sv_explain(). grant_continue_opening() follows. The device then has no rules, and the
+ * program of the ended broker still runs.
+ */
+int grant_resume(struct grant *grant, const struct sv_broker_resume *wanted, uid_t uid, uint64_t netns_cookie,
+                 const int *fds, unsigned count);
+/*
+ * Replaces the program of a resumed device by that with the rules of this grant. Returns 0 or an errno with
+ * sv_explain().
+ */
+int grant_commit(struct grant *grant);
+
+/* ---- shared by grant.c and grant_resume.c ---- */
+
+/* Begins to open a device. */
+void grant_init(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid);
+/* Opens the packet socket, and reads the MAC address of the interface. */
+int grant_open_packet_socket(struct grant *grant);
+/* Loads the next program. Returns EINPROGRESS or an errno with sv_explain(). */
+int grant_load_program(struct grant *grant);
+/* Does one piece of the work of grant_continue_opening(). */
+int grant_resume_step(struct grant *grant);
 
 /* ---- grant_rules.c ---- */
 

@@ -59,7 +59,12 @@ static void kill_session(struct client *client)
 
 static void start_session(struct server *server, struct client *client)
 {
-    const struct session_start start = {.may_filter = policy_has_tcp_port(server->policy, &client->user)};
+    const struct session_start start = {
+        .may_filter = policy_has_tcp_port(server->policy, &client->user),
+        .may_pass = policy_has_interface(server->policy, &client->user, NULL),
+    };
+    if (!start.may_pass)
+        refuse_fds(client->session_fd);
     if (client->is_refused) {
         server->counters.refused++;
         journal("a connection is refused: there are %u, and one user may have %d", server->client_count - 1,
@@ -154,19 +159,40 @@ static bool is_slow(const struct client *client, const struct session_message *m
     const struct sv_broker_request *request = &message->request;
     if (message->kind != SESSION_REQUEST)
         return false;
-    return (request->call == SV_BROKER_MAC_CHANGED && client->grant.in_use) ||
-           (request->call == SV_BROKER_ADD_RULE && grant_rule_is_slow(&client->grant, &request->rule));
+    if (request->call == SV_BROKER_MAC_CHANGED || request->call == SV_BROKER_COMMIT)
+        return client->grant.in_use;
+    return request->call == SV_BROKER_ADD_RULE && grant_rule_is_slow(&client->grant, &request->rule);
 }
 
-/* Handles one message, so that other clients are served as well. Returns false if the session is to end. */
-static bool handle_next_message(struct server *server, struct client *client)
+/* Receives a message with its descriptors. Returns 1, 0 if there is none, or -1 if the session is to end. */
+static int receive_message(struct server *server, struct client *client)
 {
     struct session_message *message = &client->message;
-    ssize_t got = recv(client->session_fd, message, sizeof *message, MSG_DONTWAIT);
+    bool complete;
+    ssize_t got = receive_with_fds(client->session_fd, message, sizeof *message, server->passed,
+                                   SV_BROKER_RESUME_MAX_FDS, &server->passed_count, &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    return got == sizeof *message && complete ? 1 : -1;
+}
+
+/* Closes the descriptors that no request has taken. The session has them too, so that this does not wait. */
+static void close_passed(struct server *server)
+{
+    for (unsigned i = 0; i < server->passed_count; i++)
+        close(server->passed[i]);
+    server->passed_count = 0;
+}
+
+/* Returns false if the session is to end. */
+static bool serve_message(struct server *server, struct client *client)
+{
+    struct session_message *message = &client->message;
+    int received = receive_message(server, client);
+    if (received == 0)
         return true;
     /* A session sends its next message after the answer. */
-    if (got != sizeof *message || message->kind >= SESSION_KIND_COUNT || client->has_slow_request ||
+    if (received < 0 || message->kind >= SESSION_KIND_COUNT || client->has_slow_request ||
         client->grant.is_opening)
         return false;
     client->has_slow_request = is_slow(client, message);
@@ -176,6 +202,14 @@ static bool handle_next_message(struct server *server, struct client *client)
         return server_handle_message(server, client, message);
     server->counters.timed_out++;
     return false;
+}
+
+/* Handles one message, so that other clients are served as well. Returns as above. */
+static bool handle_next_message(struct server *server, struct client *client)
+{
+    bool goes_on = serve_message(server, client);
+    close_passed(server);
+    return goes_on;
 }
 
 /* ---- turns ---- */

@@ -3,6 +3,7 @@
 #include "server_state.h"
 
 #include "journal.h"
+#include "passed.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -91,7 +92,8 @@ static bool is_being_opened(const struct server *server, const char *netdev)
     return false;
 }
 
-static int open_device(struct server *server, struct client *client, const struct sv_broker_open *wanted)
+/* Checks a request to open or resume a device against the policy and the limits of the user. */
+static int check_open(struct server *server, struct client *client, const struct sv_broker_open *wanted)
 {
     static const char *const modes[SV_BROKER_MODE_COUNT] = {"generic", "native", "zerocopy"};
     const struct policy_user *user = &client->user;
@@ -112,8 +114,28 @@ static int open_device(struct server *server, struct client *client, const struc
                           SERVER_MAX_OPENS_PER_SECOND_OF_USER);
     if (is_being_opened(server, wanted->netdev))
         return sv_explain(EBUSY, "'%s' is being opened for another process", wanted->netdev);
-    int error = grant_begin_opening(&client->grant, wanted, user->uid);
-    usage->opens += error == EINPROGRESS;
+    return 0;
+}
+
+static int open_device(struct server *server, struct client *client, const struct sv_broker_open *wanted)
+{
+    int error = check_open(server, client, wanted);
+    if (error == 0)
+        error = grant_begin_opening(&client->grant, wanted, client->user.uid);
+    server_usage_of(server, client)->opens += error == EINPROGRESS;
+    return error;
+}
+
+static int resume_device(struct server *server, struct client *client, const struct sv_broker_resume *wanted)
+{
+    int error = check_open(server, client, &wanted->open);
+    if (error != 0)
+        return error;
+    /* A session creates its pair of sockets in the broker's namespace. The listener may be systemd's. */
+    uint64_t netns_cookie = passed_netns_cookie(client->session_fd);
+    error = grant_resume(&client->grant, wanted, client->user.uid, netns_cookie, server->passed, server->passed_count);
+    server->passed_count = 0;
+    server_usage_of(server, client)->opens += error == EINPROGRESS;
     return error;
 }
 
@@ -131,6 +153,8 @@ static int dispatch_request(struct server *server, struct client *client, const 
 {
     if (request->call == SV_BROKER_OPEN)
         return open_device(server, client, &request->open);
+    if (request->call == SV_BROKER_RESUME)
+        return resume_device(server, client, &request->resume);
     if (request->call == SV_BROKER_SOLICIT)
         return solicit_in_bounds(server, client, &request->solicit);
     if (!client->grant.in_use)
@@ -141,6 +165,8 @@ static int dispatch_request(struct server *server, struct client *client, const 
         return grant_remove_rule(&client->grant, &request->rule);
     if (request->call == SV_BROKER_MAC_CHANGED)
         return grant_update_mac(&client->grant);
+    if (request->call == SV_BROKER_COMMIT)
+        return grant_commit(&client->grant);
     return sv_explain(EPROTO, "the broker does not know this request");
 }
 
@@ -230,8 +256,10 @@ static bool send_reply(struct server *server, struct client *client, int error)
     bool sent = send_with_fds(client->session_fd, &reply, sizeof reply, grant->fds, grant->fd_count, MSG_DONTWAIT);
     if (opens) {
         grant_close_sent_fds(grant);
+        refuse_fds(client->session_fd);
         if (sent)
-            journal("user %u, process %d: '%s' is open", client->user.uid, client->pid, grant->netdev);
+            journal("user %u, process %d: '%s' is %s", client->user.uid, client->pid, grant->netdev,
+                    grant->is_resumed ? "resumed" : "open");
     }
     /* A refused request does not prolong the connection of a client without a device. */
     if (error == 0)

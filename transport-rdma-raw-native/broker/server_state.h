@@ -46,6 +46,8 @@ struct server {
     const struct policy *policy;
     struct server_counters counters;
     uint64_t slow_requests;
+    int passed[SV_BROKER_RESUME_MAX_FDS];   /* descriptors of the message that is being served */
+    unsigned passed_count;
     struct usage usage[SERVER_MAX_CLIENTS];
     unsigned client_count;
     struct client client[SERVER_MAX_CLIENTS];

@@ -4,6 +4,7 @@
 #include "session.h"
 
 #include "confinement.h"
+#include "passed.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -27,7 +28,8 @@ struct session {
         uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 1];       /* one more byte shows that a message is too long */
     } in;
     size_t in_bytes;
-    int passed_fd;                                          /* descriptor received with the message, or -1 */
+    int passed[SV_BROKER_RESUME_MAX_FDS];                   /* descriptors received with the message */
+    unsigned passed_count;
     struct session_message message;
     struct sv_broker_reply reply;
     int fds[SV_BROKER_MAX_FDS];                             /* descriptors of the reply */
@@ -49,17 +51,19 @@ static int64_t now_millis(void)
 
 /* ---- the broker ---- */
 
-static void notify_broker(struct session *session, enum session_kind kind)
+static void notify_broker(struct session *session, enum session_kind kind, unsigned passed_count)
 {
     session->message.kind = kind;
-    if (!send_with_fds(session->broker_fd, &session->message, sizeof session->message, NULL, 0, 0))
+    if (!send_with_fds(session->broker_fd, &session->message, sizeof session->message, session->passed, passed_count,
+                       0))
         end();
 }
 
-static void query_broker(struct session *session, enum session_kind kind)
+/* Sends a message with these many of the client's descriptors, and receives the answer. */
+static void query_broker_passing(struct session *session, enum session_kind kind, unsigned passed_count)
 {
     bool complete;
-    notify_broker(session, kind);
+    notify_broker(session, kind, passed_count);
     ssize_t got;
     do
         got = receive_with_fds(session->broker_fd, &session->reply, sizeof session->reply, session->fds,
@@ -67,6 +71,11 @@ static void query_broker(struct session *session, enum session_kind kind)
     while (got < 0 && errno == EINTR);
     if (got != sizeof session->reply || !complete)
         end();
+}
+
+static void query_broker(struct session *session, enum session_kind kind)
+{
+    query_broker_passing(session, kind, 0);
 }
 
 /* ---- requests ---- */
@@ -84,7 +93,7 @@ static int check_filter(const struct session *session)
 {
     size_t code_bytes = session->in_bytes - sizeof session->in.request;
     uint32_t instruction_count = session->in.request.filter.instruction_count;
-    if (session->passed_fd >= 0 && instruction_count > 0 && code_bytes % sizeof(struct sock_filter) == 0 &&
+    if (session->passed_count == 1 && instruction_count > 0 && code_bytes % sizeof(struct sock_filter) == 0 &&
         code_bytes / sizeof(struct sock_filter) == instruction_count)
         return 0;
     return sv_explain(EINVAL, "a filter request needs a socket and all instructions");
@@ -98,7 +107,7 @@ static void handle_filter(struct session *session)
         send_result(session, error);
         return;
     }
-    uint16_t port = socket_filter_port(session->passed_fd);
+    uint16_t port = socket_filter_port(session->passed[0]);
     if (port == 0) {
         send_result(session, sv_explain(EINVAL, "a filter needs a TCP socket that is bound to a port"));
         return;
@@ -108,30 +117,44 @@ static void handle_filter(struct session *session)
     if (session->reply.error != 0)
         return;
     const void *code = session->in.bytes + sizeof session->in.request;
-    send_result(session, socket_filter_attach(session->passed_fd, port, code,
+    send_result(session, socket_filter_attach(session->passed[0], port, code,
                                               session->in.request.filter.instruction_count));
 }
 
-static void forward(struct session *session)
+static void forward(struct session *session, unsigned passed_count)
 {
+    uint32_t call = session->in.request.call;
     session->message.request = session->in.request;
-    query_broker(session, SESSION_REQUEST);
-    if (session->in.request.call == SV_BROKER_OPEN && session->reply.error == 0)
+    query_broker_passing(session, SESSION_REQUEST, passed_count);
+    if ((call == SV_BROKER_OPEN || call == SV_BROKER_RESUME) && session->reply.error == 0)
         refuse_fds(session->client_fd);
+}
+
+/* The session keeps its copies until the broker has answered, so that the broker never closes the last one. */
+static void handle_resume(struct session *session)
+{
+    if (session->in_bytes == sizeof session->in.request &&
+        passed_are_harmless(session->passed, session->passed_count, passed_netns_cookie(session->broker_fd)))
+        forward(session, session->passed_count);
+    else
+        send_result(session, sv_explain(EINVAL, "a device is resumed with its XDP link, its maps and AF_XDP sockets of "
+                                        "the broker's network namespace"));
 }
 
 static void handle(struct session *session, bool is_valid)
 {
     uint32_t call = session->in.request.call;
-    bool plain = session->in_bytes == sizeof session->in.request && session->passed_fd < 0;
+    bool plain = session->in_bytes == sizeof session->in.request && session->passed_count == 0;
     if (!is_valid)
         query_broker(session, SESSION_MALFORMED);
     else if (call == SV_BROKER_ATTACH_FILTER)
         handle_filter(session);
+    else if (call == SV_BROKER_RESUME)
+        handle_resume(session);
     else if (call >= SV_BROKER_CALL_COUNT || !plain)
         send_result(session, sv_explain(EPROTO, "the broker does not know this request"));
     else
-        forward(session);
+        forward(session, 0);
 }
 
 /* ---- the client ---- */
@@ -152,7 +175,7 @@ static void send_reply(struct session *session)
         close(session->fds[i]);
     session->fd_count = 0;
     if (!sent) {
-        notify_broker(session, SESSION_UNRESPONSIVE);
+        notify_broker(session, SESSION_UNRESPONSIVE, 0);
         end();
     }
 }
@@ -195,12 +218,19 @@ static void await_delivery(struct session *session)
     end();
 }
 
+/* This may block, but the client has its answer. */
+static void close_passed(struct session *session)
+{
+    for (unsigned i = 0; i < session->passed_count; i++)
+        close(session->passed[i]);
+    session->passed_count = 0;
+}
+
 static void serve(struct session *session)
 {
-    unsigned passed = 0;
     bool complete;
-    ssize_t got = receive_with_fds(session->client_fd, &session->in, sizeof session->in, &session->passed_fd, 1,
-                                   &passed, &complete, MSG_DONTWAIT);
+    ssize_t got = receive_with_fds(session->client_fd, &session->in, sizeof session->in, session->passed,
+                                   SV_BROKER_RESUME_MAX_FDS, &session->passed_count, &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
@@ -208,8 +238,6 @@ static void serve(struct session *session)
         query_broker(session, SESSION_CLOSED);
         end();
     }
-    if (passed == 0)
-        session->passed_fd = -1;
     session->in_bytes = (size_t)got;
     bool has_version = session->in_bytes >= sizeof session->in.request.version;
     session->message.version = has_version ? session->in.request.version : SV_BROKER_VERSION;
@@ -222,9 +250,7 @@ static void serve(struct session *session)
         end();
     if (has_descriptors)
         await_delivery(session);
-    /* This may block, but the client has its answer. */
-    if (session->passed_fd >= 0)
-        close(session->passed_fd);
+    close_passed(session);
 }
 
 /* ---- life ---- */
@@ -255,7 +281,6 @@ static void report_to_broker(struct session *session, int report_fd)
         end();
     session->broker_fd = pair[0];
     fds[SESSION_FD_SOCKET] = pair[1];
-    refuse_fds(pair[1]);
     read_user(session->client_fd, &report);
     if (!send_with_fds(report_fd, &report, sizeof report, fds, SESSION_FD_COUNT, 0))
         end();
@@ -269,10 +294,10 @@ static void wait_for_start(struct session *session)
     struct session_start start;
     if (recv(session->broker_fd, &start, sizeof start, 0) != sizeof start)
         end();
-    if (!start.may_filter) {
+    if (!start.may_pass)
         refuse_fds(session->client_fd);
+    if (!start.may_filter)
         drop_all_privileges();
-    }
 }
 
 static void accept_client(struct session *session, int listener, int report_fd)
@@ -290,7 +315,6 @@ static void accept_client(struct session *session, int listener, int report_fd)
 void session_run(int listener, int report_fd, int done_fd, bool confined)
 {
     static struct session session;
-    session.passed_fd = -1;
     die_with_parent();
     accept_client(&session, listener, report_fd);
     (void)!write(done_fd, "", 1);

@@ -14,7 +14,8 @@
  * The process that serves one client. Only this process has the client's connection. It reads the messages and closes
  * the descriptors that arrive with them, which can block as long as the client likes (SO_LINGER, a locked socket, a
  * file of FUSE). It asks the broker (server.h) through a socket pair, one message at a time. The broker never waits
- * for a session. It kills the session if its client opens no device in time.
+ * for a session. It kills the session if its client opens no device in time. Only to resume a device (SV_BROKER_RESUME)
+ * does the session forward descriptors, after it has checked that closing them cannot block (passed.h).
  *
  * The broker trusts nothing from a session except that it belongs to this client.
  */
@@ -39,7 +40,8 @@ struct session_message {
 
 /* The broker's first message. The answers that follow are struct sv_broker_reply. */
 struct session_start {
-    uint32_t may_filter;    /* the policy grants the client a TCP port, so it may send descriptors */
+    uint32_t may_filter;    /* the policy grants the client a TCP port */
+    uint32_t may_pass;      /* the policy grants the client an interface, so it may pass descriptors */
 };
 
 /* The first message to the broker: the client's user, or an errno if no client was accepted. */

@@ -21,13 +21,18 @@
  *
  * Protocol: SOCK_SEQPACKET. Each message is one struct sv_broker_request, answered in order by one struct
  * sv_broker_reply with the sequence number of its request. All numbers are in the host's byte order, because both ends
- * are on one machine. Each open device has a separate connection. When the broker ends, open devices keep their rules.
+ * are on one machine. Each open device has a separate connection.
+ *
+ * When the broker ends, open devices keep their rules. The client resumes a device at the next broker, on a new
+ * connection: SV_BROKER_RESUME passes the descriptors that the client holds, and the broker creates new maps of rules
+ * and programs. SV_BROKER_ADD_RULE adds each rule again, within the policy. SV_BROKER_COMMIT replaces the program on
+ * the interface. Until then the program of the previous broker runs with its rules.
  *
  * In all versions a request begins with the version and the call. A reply begins with the version, the error and, in
  * its first SV_BROKER_COMMON_REPLY_BYTES bytes, the text. The broker answers a request of another version with that
  * version and an error.
  */
-enum { SV_BROKER_VERSION = 3, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_COMMON_REPLY_BYTES = 216,
+enum { SV_BROKER_VERSION = 4, SV_BROKER_TEXT_BYTES = 192, SV_BROKER_COMMON_REPLY_BYTES = 216,
        SV_BROKER_MAX_INSTRUCTIONS = 4096 };
 
 enum sv_broker_call {
@@ -37,6 +42,8 @@ enum sv_broker_call {
     SV_BROKER_MAC_CHANGED,  /* reports that the interface's MAC address has changed */
     SV_BROKER_ATTACH_FILTER, /* attaches a classic BPF program, which follows the request, to the passed TCP socket */
     SV_BROKER_SOLICIT,      /* makes the kernel resolve a next hop */
+    SV_BROKER_RESUME,       /* resumes a device of an ended broker, see below; the reply has one descriptor */
+    SV_BROKER_COMMIT,       /* replaces the program of the resumed device */
     SV_BROKER_CALL_COUNT
 };
 
@@ -73,6 +80,11 @@ struct sv_broker_solicit {
     uint8_t address[16];
 };
 
+struct sv_broker_resume {
+    struct sv_broker_open open; /* as when the device was opened */
+    uint32_t queue_count;
+};
+
 struct sv_broker_request {
     uint32_t version;
     uint32_t call;
@@ -83,6 +95,7 @@ struct sv_broker_request {
         struct sv_broker_rule rule;
         struct sv_broker_filter filter;
         struct sv_broker_solicit solicit;
+        struct sv_broker_resume resume;
     };
 };
 
@@ -128,6 +141,17 @@ enum {
 
 _Static_assert(SV_BROKER_MAX_FDS <= 253, "SCM_MAX_FD of the kernel: one message takes no more");
 
+/*
+ * The order of the descriptors of SV_BROKER_RESUME: the link, the maps of traffic and connections, two sockets per
+ * queue. The reply has the new map of programs, which the client holds instead of the old one.
+ */
+enum {
+    SV_BROKER_RESUME_LINK,
+    SV_BROKER_RESUME_MAPS,
+    SV_BROKER_RESUME_SOCKETS = SV_BROKER_RESUME_MAPS + SV_TRAFFIC_MAP_COUNT,
+    SV_BROKER_RESUME_MAX_FDS = SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * SV_BPF_MAX_QUEUES,
+};
+
 /* ---- broker_client.c: the process's side ---- */
 
 struct sv_broker;
@@ -137,11 +161,23 @@ bool sv_broker_is_configured(void);
 
 /*
  * Connects to the broker and requests an interface. Returns 0 or an errno with an explanation. On success the caller
- * owns the descriptors in `fds`; the layout gives the number of sockets.
+ * owns the descriptors in `fds`; the layout gives the number of sockets. The caller keeps all of them open, except the
+ * memory, while it calls the functions below. Resuming replaces the map of programs behind its descriptor.
  */
 int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wanted, int ifindex,
                    int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout);
-/* One thread at a time may call the following functions. Each waits for the broker, for a bounded time. */
+/*
+ * One thread at a time may call the following functions. Each waits for the broker, for a bounded time. If the broker
+ * has ended, adding or removing a rule first resumes the device at its successor, at most once a second.
+ */
+
+/*
+ * Sets the function that adds the device's rules again with sv_broker_add_rule_again(), except the rule that is being
+ * added or removed. It returns the first error. Without it the device has no rules when it is resumed.
+ */
+void sv_broker_set_rules(struct sv_broker *broker, int (*add_again)(struct sv_broker *broker, void *context),
+                         void *context);
+int sv_broker_add_rule_again(struct sv_broker *broker, const struct sv_rule_spec *spec);
 int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 void sv_broker_report_mac_change(struct sv_broker *broker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's side of a broker: see broker.h. */
+/* The process's side of a broker, messages and opening: see broker.h. */
 #define _GNU_SOURCE
-#include "broker.h"
+#include "broker_client.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,27 +17,22 @@
 #define SO_NETNS_COOKIE 71      /* Linux 5.14 */
 #endif
 
-enum { REPLY_TIMEOUT_MILLIS = 5000, CLOSE_TIMEOUT_MILLIS = 1000, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+enum { REPLY_TIMEOUT_MILLIS = 5000, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
 
-struct sv_broker {
-    int socket;
-    uint32_t sequence;          /* of the last request */
-    int error;                  /* reason for which no further request is sent, or 0 */
-};
-
-static const char *path(void)
+const char *sv_broker_path(void)
 {
     return getenv("SOFTVERBS_BROKER");
 }
 
 bool sv_broker_is_configured(void)
 {
-    return path() != NULL && *path() != '\0';
+    const char *path = sv_broker_path();
+    return path != NULL && *path != '\0';
 }
 
 /* ---- messages ---- */
 
-static int64_t now_millis(void)
+int64_t sv_broker_now_millis(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -48,7 +43,7 @@ static int64_t now_millis(void)
 static int wait_for(int fd, short events, int64_t deadline_millis)
 {
     for (;;) {
-        int64_t left = deadline_millis - now_millis();
+        int64_t left = deadline_millis - sv_broker_now_millis();
         struct pollfd wanted = {.fd = fd, .events = events};
         if (left <= 0)
             return ETIMEDOUT;
@@ -60,10 +55,29 @@ static int wait_for(int fd, short events, int64_t deadline_millis)
     }
 }
 
-static int send_request(int fd, const struct sv_broker_request *request, int64_t deadline_millis)
+static void attach_descriptors(struct msghdr *message, const int *fds, unsigned count)
 {
+    message->msg_controllen = CMSG_SPACE(count * sizeof(int));
+    memset(message->msg_control, 0, message->msg_controllen);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
+}
+
+static int send_request(const struct sv_broker *broker, struct sv_broker_request *request, int64_t deadline_millis)
+{
+    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_RESUME_MAX_FDS * sizeof(int))];
+    struct iovec part = {request, sizeof *request};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    const int fd = broker->socket;
+    if (request->call == SV_BROKER_RESUME) {
+        message.msg_control = control;
+        attach_descriptors(&message, broker->held, broker->held_count);
+    }
     for (;;) {
-        ssize_t sent = send(fd, request, sizeof *request, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent >= 0)
             return 0;
         if (errno == EPIPE)
@@ -76,7 +90,7 @@ static int send_request(int fd, const struct sv_broker_request *request, int64_t
     }
 }
 
-static void close_all(int *fds, unsigned count)
+void sv_broker_close_fds(int *fds, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         close(fds[i]);
@@ -133,8 +147,8 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKE
 
 static int explain_timeout(int error)
 {
-    return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again", path(),
-                      REPLY_TIMEOUT_MILLIS / 1000);
+    return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
+                      sv_broker_path(), REPLY_TIMEOUT_MILLIS / 1000);
 }
 
 /* Records an error after which no request can succeed. */
@@ -144,13 +158,13 @@ static int fail_broker(struct sv_broker *broker, int error)
     shutdown(broker->socket, SHUT_RDWR);
     switch (error) {
     case ECONNRESET:
-        return sv_explain(error, "rdma-raw-broker at '%s' has ended or closed the connection: start it again, and "
-                          "open the device again; until then its rules can't change", path());
+        return sv_explain(error, "rdma-raw-broker at '%s' has ended or closed the connection: start it again; "
+                          "until then the rules of its devices can't change", sv_broker_path());
     case EPROTO:
         return sv_explain(error, "rdma-raw-broker at '%s' is of another version than this library: take both from one "
-                          "release", path());
+                          "release", sv_broker_path());
     default:
-        return sv_explain(error, "rdma-raw-broker at '%s' can't be reached: %s", path(), strerror(error));
+        return sv_explain(error, "rdma-raw-broker at '%s' can't be reached: %s", sv_broker_path(), strerror(error));
     }
 }
 
@@ -158,7 +172,7 @@ static int send_numbered(struct sv_broker *broker, struct sv_broker_request *req
 {
     request->version = SV_BROKER_VERSION;
     request->sequence = ++broker->sequence;
-    return send_request(broker->socket, request, deadline_millis);
+    return send_request(broker, request, deadline_millis);
 }
 
 /* Discards replies to earlier requests, which arrive after their timeout. */
@@ -169,7 +183,7 @@ static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *re
         int error = receive_reply(broker->socket, reply, fds, count, deadline_millis);
         if (error != 0 || reply->sequence == broker->sequence)
             return error;
-        close_all(fds, *count);
+        sv_broker_close_fds(fds, *count);
         *count = 0;
     }
 }
@@ -183,17 +197,13 @@ static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *re
     if (request->call != SV_BROKER_ADD_RULE)
         return true;
     request->call = SV_BROKER_REMOVE_RULE;
-    return send_numbered(broker, request, now_millis() + CLOSE_TIMEOUT_MILLIS) == 0;
+    return send_numbered(broker, request, sv_broker_now_millis() + SV_BROKER_CLOSE_MILLIS) == 0;
 }
 
-/*
- * Sends a request and receives its reply. Only replies to SV_BROKER_OPEN have descriptors. After a timeout the
- * connection can still be used.
- */
-static int transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
-                    int fds[SV_BROKER_MAX_FDS], unsigned *count)
+int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
+                       int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
-    int64_t deadline_millis = now_millis() + REPLY_TIMEOUT_MILLIS;
+    int64_t deadline_millis = sv_broker_now_millis() + REPLY_TIMEOUT_MILLIS;
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
@@ -206,7 +216,7 @@ static int transact(struct sv_broker *broker, struct sv_broker_request *request,
     if (error == ETIMEDOUT && undo_addition(broker, request))
         return explain_timeout(error);
     if (error != 0) {
-        close_all(fds, *count);
+        sv_broker_close_fds(fds, *count);
         *count = 0;
         return fail_broker(broker, error);
     }
@@ -218,16 +228,16 @@ static int transact(struct sv_broker *broker, struct sv_broker_request *request,
 static int connect_to(int fd)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path()) >= sizeof address.sun_path)
+    if (strlen(sv_broker_path()) >= sizeof address.sun_path)
         return sv_explain(ENAMETOOLONG, "SOFTVERBS_BROKER is too long for a socket's path");
-    strcpy(address.sun_path, path());
+    strcpy(address.sun_path, sv_broker_path());
     /* EAGAIN: the broker's queue of connections is full, which is temporary. */
-    int64_t deadline_millis = now_millis() + REPLY_TIMEOUT_MILLIS;
+    int64_t deadline_millis = sv_broker_now_millis() + REPLY_TIMEOUT_MILLIS;
     while (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
-        if ((errno != EAGAIN && errno != EINTR) || now_millis() > deadline_millis)
-            return sv_explain(errno, "there is no rdma-raw-broker at '%s', which SOFTVERBS_BROKER names: %s", path(),
-                              strerror(errno));
+        if ((errno != EAGAIN && errno != EINTR) || sv_broker_now_millis() > deadline_millis)
+            return sv_explain(errno, "there is no rdma-raw-broker at '%s', which SOFTVERBS_BROKER names: %s",
+                              sv_broker_path(), strerror(errno));
         nanosleep(&pause, NULL);
     }
     return 0;
@@ -243,11 +253,11 @@ static int check_owner(int fd)
     if (peer.uid == 0 || peer.uid == geteuid())
         return 0;
     return sv_explain(EACCES, "user %u listens at '%s', which SOFTVERBS_BROKER names: a broker must run as root or as "
-                      "the user of this process", peer.uid, path());
+                      "the user of this process", peer.uid, sv_broker_path());
 }
 
-static int check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
-                           const struct sv_broker_reply *reply)
+int sv_broker_check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
+                              const struct sv_broker_reply *reply)
 {
     uint64_t own = 0;
     socklen_t size = sizeof own;
@@ -255,30 +265,43 @@ static int check_namespace(const struct sv_broker *broker, const struct sv_broke
     if ((!known || own == reply->netns_cookie) && reply->ifindex == (uint32_t)ifindex)
         return 0;
     return sv_explain(EXDEV, "rdma-raw-broker at '%s' runs in another network namespace, and its '%s' is another "
-                      "interface: run it in this one", path(), wanted->netdev);
+                      "interface: run it in this one", sv_broker_path(), wanted->netdev);
+}
+
+int sv_broker_connect(struct sv_broker *broker)
+{
+    broker->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error = broker->socket < 0 ? errno : connect_to(broker->socket);
+    return error != 0 ? error : check_owner(broker->socket);
 }
 
 /*
- * Requests the interface, and retries: its last user may be ending, as in guard.c. EAGAIN: the user has opened many
- * devices.
+ * The last user of the interface may be ending, as in guard.c (EBUSY), or the user has opened many devices (EAGAIN).
  */
-static int request_open(struct sv_broker *broker, const struct sv_broker_open *wanted, struct sv_broker_reply *reply,
-                       int fds[SV_BROKER_MAX_FDS], unsigned *count)
+int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker_request *wanted,
+                                struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
     struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
-    struct sv_broker_request request;
     int error = EBUSY;
     for (int i = 0; i <= BUSY_RETRIES && (error == EBUSY || error == EAGAIN); i++) {
+        struct sv_broker_request request = *wanted;
         if (i > 0)
             nanosleep(&pause, NULL);
-        memset(&request, 0, sizeof request);
-        request.call = SV_BROKER_OPEN;
-        request.open = *wanted;
-        error = transact(broker, &request, reply, fds, count);
+        error = sv_broker_transact(broker, &request, reply, fds, count);
         if (broker->error != 0)
             break;
     }
     return error;
+}
+
+static int request_open(struct sv_broker *broker, const struct sv_broker_open *wanted, struct sv_broker_reply *reply,
+                       int fds[SV_BROKER_MAX_FDS], unsigned *count)
+{
+    struct sv_broker_request request;
+    memset(&request, 0, sizeof request);
+    request.call = SV_BROKER_OPEN;
+    request.open = *wanted;
+    return sv_broker_transact_retrying(broker, &request, reply, fds, count);
 }
 
 /* If the descriptors were read too late, the broker has taken the device back and shut the connection down. */
@@ -303,6 +326,21 @@ static bool is_layout_valid(const struct sv_broker_layout *layout, unsigned fds)
     return true;
 }
 
+/* Records the parameters and the descriptors by which the device can be resumed. */
+static void record_device(struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex, const int *fds,
+                          const struct sv_broker_layout *layout)
+{
+    broker->wanted = *wanted;
+    broker->ifindex = ifindex;
+    broker->queue_count = layout->queue_count;
+    broker->held_count = SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * layout->queue_count;
+    broker->held[SV_BROKER_RESUME_LINK] = fds[SV_BROKER_FD_XDP_LINK];
+    memcpy(broker->held + SV_BROKER_RESUME_MAPS, fds + SV_BROKER_FD_MAPS, SV_TRAFFIC_MAP_COUNT * sizeof *fds);
+    memcpy(broker->held + SV_BROKER_RESUME_SOCKETS, fds + SV_BROKER_FD_SOCKETS,
+           SV_BPF_SOCKETS_PER_QUEUE * layout->queue_count * sizeof *fds);
+    broker->programs_fd = fds[SV_BROKER_FD_MAPS + SV_CLIENT_MAP_PROGRAMS];
+}
+
 int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, int ifindex,
                    int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout)
 {
@@ -311,23 +349,21 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
     struct sv_broker *broker = sv_alloc_zeroed(sizeof *broker);
     if (broker == NULL)
         return ENOMEM;
-    broker->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error = broker->socket < 0 ? errno : connect_to(broker->socket);
-    if (error == 0)
-        error = check_owner(broker->socket);
+    int error = sv_broker_connect(broker);
     if (error == 0)
         error = request_open(broker, wanted, &reply, fds, &count);
     if (error == 0)
         error = check_is_open(broker);
     if (error == 0)
-        error = check_namespace(broker, wanted, ifindex, &reply);
+        error = sv_broker_check_namespace(broker, wanted, ifindex, &reply);
     if (error == 0 && !is_layout_valid(&reply.layout, count))
         error = fail_broker(broker, EPROTO);
     if (error != 0) {
-        close_all(fds, count);
+        sv_broker_close_fds(fds, count);
         sv_broker_close(broker);
         return error;
     }
+    record_device(broker, wanted, ifindex, fds, &reply.layout);
     *layout = reply.layout;
     *out = broker;
     return 0;
@@ -337,63 +373,26 @@ int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, 
 static void await_broker_close(int fd)
 {
     char byte;
-    int64_t deadline_millis = now_millis() + CLOSE_TIMEOUT_MILLIS;
+    int64_t deadline_millis = sv_broker_now_millis() + SV_BROKER_CLOSE_MILLIS;
     shutdown(fd, SHUT_WR);
     while (wait_for(fd, POLLIN, deadline_millis) == 0 && recv(fd, &byte, sizeof byte, MSG_DONTWAIT) > 0)
         continue;
+}
+
+void sv_broker_disconnect(struct sv_broker *broker)
+{
+    if (broker->socket < 0)
+        return;
+    await_broker_close(broker->socket);
+    close(broker->socket);
+    broker->socket = -1;
 }
 
 void sv_broker_close(struct sv_broker *broker)
 {
     if (broker == NULL)
         return;
-    if (broker->socket >= 0) {
-        await_broker_close(broker->socket);
-        close(broker->socket);
-    }
+    sv_broker_disconnect(broker);
+    sv_broker_close_fds(broker->uncertain_fds, broker->uncertain_count);
     free(broker);
-}
-
-/* ---- an open device ---- */
-
-static int transact_without_fds(struct sv_broker *broker, struct sv_broker_request *request)
-{
-    struct sv_broker_reply reply;
-    int fds[SV_BROKER_MAX_FDS];
-    unsigned count;
-    int error = transact(broker, request, &reply, fds, &count);
-    close_all(fds, count);
-    return error;
-}
-
-static int transact_rule(struct sv_broker *broker, enum sv_broker_call call, const struct sv_rule_spec *spec)
-{
-    struct sv_broker_request request;
-    memset(&request, 0, sizeof request);
-    request.call = call;
-    request.rule.type = spec->type;
-    request.rule.priority = spec->priority;
-    request.rule.multicast = spec->multicast;
-    request.rule.dont_trap = spec->dont_trap;
-    request.rule.mask = spec->mask;
-    request.rule.value = spec->value;
-    return transact_without_fds(broker, &request);
-}
-
-int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
-{
-    return transact_rule(broker, SV_BROKER_ADD_RULE, spec);
-}
-
-void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
-{
-    (void)transact_rule(broker, SV_BROKER_REMOVE_RULE, spec);
-}
-
-void sv_broker_report_mac_change(struct sv_broker *broker)
-{
-    struct sv_broker_request request;
-    memset(&request, 0, sizeof request);
-    request.call = SV_BROKER_MAC_CHANGED;
-    (void)transact_without_fds(broker, &request);
 }

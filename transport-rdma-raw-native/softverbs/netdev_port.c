@@ -254,8 +254,22 @@ static void change_mac_filter(const struct sv_netdev_port *port, int type, const
         sv_mac_filter_change(port->mac_filter_fd, port->ifindex, type, mac, option);
 }
 
-static int add_to_steering(const struct sv_netdev_port *port, const struct sv_rule_spec *spec)
+static int add_unless_changing(void *context, const struct sv_rule *rule, const struct sv_rule_spec *spec)
 {
+    const struct sv_netdev_port *port = context;
+    return rule == port->changing_rule ? 0 : sv_broker_add_rule_again(port->broker, spec);
+}
+
+int sv_netdev_port_add_rules_again(struct sv_broker *broker, void *context)
+{
+    const struct sv_netdev_port *port = context;
+    (void)broker;
+    return sv_flow_table_visit(&port->device->flows, add_unless_changing, context);
+}
+
+static int add_to_steering(struct sv_netdev_port *port, const struct sv_rule_spec *spec, const struct sv_rule *rule)
+{
+    port->changing_rule = rule;
     if (port->broker != NULL)
         return sv_broker_add_rule(port->broker, spec);
     return port->steering != NULL ? sv_kernel_steering_add(port->steering, spec) : 0;
@@ -264,7 +278,7 @@ static int add_to_steering(const struct sv_netdev_port *port, const struct sv_ru
 int sv_netdev_port_on_rule_added(struct sv_device *device, const struct sv_rule_spec *spec, struct sv_rule *rule)
 {
     struct sv_netdev_port *port = device->port;
-    int error = add_to_steering(port, spec);
+    int error = add_to_steering(port, spec, rule);
     if (error != 0)
         return error;
     const uint8_t *mac = spec->value.outer.dst_mac;
@@ -290,6 +304,7 @@ void sv_netdev_port_on_rule_removed(struct sv_device *device, struct sv_flow *fl
         .value = rule->key,
         .dont_trap = rule->dont_trap,
     };
+    port->changing_rule = rule;
     if (port->broker != NULL)
         sv_broker_remove_rule(port->broker, &spec);
     else if (port->steering != NULL)

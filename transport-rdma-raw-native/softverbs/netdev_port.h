@@ -67,6 +67,7 @@ struct sv_netdev_port {
     struct sv_kernel_steering *steering; /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
+    const struct sv_rule *changing_rule; /* rule that is being added or removed, guarded by the rules_mutex */
     bool receives_gso;              /* AF_XDP: GSO frames arrive, from senders on this host or merged by GRO */
     bool delivers_gso;              /* the port can deliver GSO frames unsegmented */
 
@@ -138,6 +139,8 @@ void sv_netdev_port_close_interface(struct sv_netdev_port *port);
 void sv_netdev_port_record_mac(struct sv_netdev_port *port, const uint8_t mac[6]);
 /* Updates steering after a MAC address change. If another thread is changing a rule, a later call does it. */
 void sv_netdev_port_update_steering_mac(struct sv_netdev_port *port);
+/* Adds the rules of the port again at the broker's successor: see sv_broker_set_rules(). */
+int sv_netdev_port_add_rules_again(struct sv_broker *broker, void *port);
 /* Returns true if the port delivers frames to this address itself instead of sending them. Lock-free. */
 bool sv_netdev_port_is_local_mac(const struct sv_netdev_port *port, const uint8_t *destination);
 

@@ -337,6 +337,7 @@ static int open_through_broker(struct xdp_port *port)
     int error = sv_broker_open(&base->broker, &wanted, base->ifindex, fds, &port->broker_layout);
     if (error != 0)
         return error;
+    sv_broker_set_rules(base->broker, sv_netdev_port_add_rules_again, base);
     port->xdp_link_fd = fds[SV_BROKER_FD_XDP_LINK];
     port->broker_memory_fd = fds[SV_BROKER_FD_MEMORY];
     memcpy(port->broker_sockets, fds + SV_BROKER_FD_SOCKETS,

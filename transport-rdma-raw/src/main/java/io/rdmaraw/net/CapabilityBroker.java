@@ -39,7 +39,7 @@ public final class CapabilityBroker implements AutoCloseable {
     private static final int CMSG_DATA = 16;
     private static final int CMSG_BYTES = 24;
     /** {@code struct sv_broker_request} and {@code struct sv_broker_reply}. */
-    static final int VERSION = 3;
+    static final int VERSION = 4;
     static final int REQUEST_BYTES = 320;
     static final int REPLY_BYTES = 368;
     /**

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_BROKER_CLIENT_H
+#define SV_BROKER_CLIENT_H
+
+/* The connection to a broker, shared by broker_client.c (messages, opening) and broker_device.c (an open device). */
+
+#include "broker.h"
+
+enum { SV_BROKER_CLOSE_MILLIS = 1000, SV_BROKER_MAX_UNCERTAIN = 4 };
+
+struct sv_broker {
+    int socket;                 /* or -1 */
+    uint32_t sequence;          /* of the last request */
+    int error;                  /* reason for which no further request is sent, or 0 */
+    /* For resuming the device. The descriptors belong to the caller of sv_broker_open(). */
+    struct sv_broker_open wanted;
+    int ifindex;
+    uint32_t queue_count;       /* 0: no device is open */
+    unsigned held_count;
+    int held[SV_BROKER_RESUME_MAX_FDS];     /* passed by SV_BROKER_RESUME */
+    int programs_fd;
+    /* Maps of programs that run if a broker that ended had received the commit. They are held until a later commit. */
+    int uncertain_fds[SV_BROKER_MAX_UNCERTAIN];
+    unsigned uncertain_count;
+    int (*add_again)(struct sv_broker *broker, void *context);      /* NULL: the device has no rules */
+    void *context;
+    int64_t next_resume_millis; /* earliest time of the next attempt to resume */
+    int resume_error;           /* result of the last attempt, and the reason */
+    char resume_text[SV_EXPLANATION_BYTES];
+};
+
+/* ---- broker_client.c ---- */
+
+int64_t sv_broker_now_millis(void);
+/* Returns the path of the broker's socket, or NULL. */
+const char *sv_broker_path(void);
+/* Connects broker->socket to a trusted broker. Returns 0 or an errno with an explanation. */
+int sv_broker_connect(struct sv_broker *broker);
+/* Waits until the broker has closed its end too, for a bounded time, and closes the connection. */
+void sv_broker_disconnect(struct sv_broker *broker);
+/*
+ * Sends a request and receives its reply. Only replies to SV_BROKER_OPEN and SV_BROKER_RESUME have descriptors, which
+ * then belong to the caller. After a timeout the connection can still be used. Returns 0 or an errno with an
+ * explanation.
+ */
+int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
+                       int fds[SV_BROKER_MAX_FDS], unsigned *count);
+/* The same for a request that may be refused for a moment (EBUSY, EAGAIN). */
+int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker_request *wanted,
+                                struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count);
+/* Checks that the broker means the same interface. Returns 0 or an errno with an explanation. */
+int sv_broker_check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
+                              const struct sv_broker_reply *reply);
+void sv_broker_close_fds(int *fds, unsigned count);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of a device that a broker has opened, and the device's move to the next broker: see broker.h. */
+#define _GNU_SOURCE
+#include "broker_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Failed attempts to resume a device are this far apart. */
+enum { RESUME_MILLIS = 1000 };
+
+static int transact_without_fds(struct sv_broker *broker, struct sv_broker_request *request)
+{
+    struct sv_broker_reply reply;
+    int fds[SV_BROKER_MAX_FDS];
+    unsigned count;
+    int error = sv_broker_transact(broker, request, &reply, fds, &count);
+    sv_broker_close_fds(fds, count);
+    return error;
+}
+
+/* ---- resuming ---- */
+
+/* Adds the context to a refusal of the broker, which knows only the request. */
+static int explain_refusal(const struct sv_broker *broker, int error)
+{
+    char text[SV_EXPLANATION_BYTES];
+    if (error == 0 || error == ETIMEDOUT || broker->error != 0)
+        return error;
+    snprintf(text, sizeof text, "%s", sv_explanation());
+    return sv_explain(error, "the restarted rdma-raw-broker refuses this device: %s", text);
+}
+
+/* Requests new maps of rules and programs. Returns 0 with the descriptor of the map of programs. */
+static int request_resume(struct sv_broker *broker, int *programs_fd)
+{
+    struct sv_broker_request request;
+    struct sv_broker_reply reply;
+    int fds[SV_BROKER_MAX_FDS];
+    unsigned count;
+    memset(&request, 0, sizeof request);
+    request.call = SV_BROKER_RESUME;
+    request.resume.open = broker->wanted;
+    request.resume.queue_count = broker->queue_count;
+    int error = explain_refusal(broker, sv_broker_transact_retrying(broker, &request, &reply, fds, &count));
+    if (error == 0)
+        error = sv_broker_check_namespace(broker, &broker->wanted, broker->ifindex, &reply);
+    if (error == 0 && count != 1)
+        error = sv_explain(EPROTO, "rdma-raw-broker at '%s' has sent %u descriptors for a resumed device",
+                           sv_broker_path(), count);
+    if (error != 0)
+        sv_broker_close_fds(fds, count);
+    else
+        *programs_fd = fds[0];
+    return error;
+}
+
+/* Replaces the program. `is_uncertain` is set if the broker ended, and may have replaced it or not. */
+static int commit(struct sv_broker *broker, bool *is_uncertain)
+{
+    struct sv_broker_request request;
+    memset(&request, 0, sizeof request);
+    request.call = SV_BROKER_COMMIT;
+    int error = transact_without_fds(broker, &request);
+    *is_uncertain = error == ETIMEDOUT || broker->error != 0;
+    return error;
+}
+
+/*
+ * Holds the map of the new programs instead of the old one. The kernel empties such a map with its last descriptor, so
+ * it is closed only if no interface can run the program that uses it.
+ */
+static void hold_programs(struct sv_broker *broker, int programs_fd, bool is_committed, bool is_uncertain)
+{
+    bool is_replaced = is_committed && dup3(programs_fd, broker->programs_fd, O_CLOEXEC) >= 0;
+    if (is_replaced) {
+        sv_broker_close_fds(broker->uncertain_fds, broker->uncertain_count);
+        broker->uncertain_count = 0;
+    }
+    if (is_replaced || (!is_committed && !is_uncertain))
+        close(programs_fd);
+    else
+        broker->uncertain_fds[broker->uncertain_count++] = programs_fd;
+}
+
+/* Adds the rules, and puts the program that knows them in place of the old one. Takes the descriptor. */
+static int move_rules(struct sv_broker *broker, int programs_fd)
+{
+    bool is_uncertain = false;
+    int error = broker->add_again != NULL ? broker->add_again(broker, broker->context) : 0;
+    bool all_added = error == 0;
+    if (all_added)
+        error = commit(broker, &is_uncertain);
+    hold_programs(broker, programs_fd, error == 0, is_uncertain);
+    return explain_refusal(broker, error);
+}
+
+/*
+ * If an attempt fails before the commit, the interface still runs the old program, and this process holds all objects
+ * of that program.
+ */
+static int resume_here(struct sv_broker *broker)
+{
+    int programs_fd;
+    if (broker->uncertain_count == SV_BROKER_MAX_UNCERTAIN)
+        return sv_explain(ECONNRESET, "rdma-raw-broker has ended %d times while the device was resumed: open the "
+                          "device again", SV_BROKER_MAX_UNCERTAIN);
+    int error = request_resume(broker, &programs_fd);
+    return error != 0 ? error : move_rules(broker, programs_fd);
+}
+
+/* The next attempt waits, unless nobody listens: that costs no broker any work. */
+static void record_failure(struct sv_broker *broker, int error)
+{
+    snprintf(broker->resume_text, sizeof broker->resume_text, "%s",
+             *sv_explanation() != '\0' ? sv_explanation() : strerror(error));
+    broker->resume_error = error;
+    broker->next_resume_millis = sv_broker_now_millis() + RESUME_MILLIS;
+}
+
+static int attempt_to_resume(struct sv_broker *broker)
+{
+    int error = sv_broker_connect(broker);
+    if (error == ECONNREFUSED || error == ENOENT)
+        return sv_explain(ECONNRESET, "rdma-raw-broker at '%s' has ended: start it again; until then the rules of its "
+                          "devices can't change", sv_broker_path());
+    if (error == 0)
+        error = resume_here(broker);
+    if (error != 0)
+        record_failure(broker, error);
+    return error;
+}
+
+/* Resumes the device of a broker that has ended. Returns 0 or an errno with an explanation. */
+static int resume(struct sv_broker *broker)
+{
+    sv_assert_may_block();
+    if (sv_broker_now_millis() < broker->next_resume_millis)
+        return sv_explain(broker->resume_error, "%s", broker->resume_text);
+    sv_broker_disconnect(broker);
+    broker->error = 0;
+    int error = attempt_to_resume(broker);
+    if (error == 0)
+        return 0;
+    sv_broker_disconnect(broker);
+    broker->error = ECONNRESET;
+    return error;
+}
+
+/* Returns true if the broker has ended and left this process an open device. */
+static bool may_resume(const struct sv_broker *broker)
+{
+    return broker->error == ECONNRESET && broker->queue_count > 0;
+}
+
+/* ---- rules ---- */
+
+static struct sv_broker_request rule_request(enum sv_broker_call call, const struct sv_rule_spec *spec)
+{
+    struct sv_broker_request request;
+    memset(&request, 0, sizeof request);
+    request.call = call;
+    request.rule.type = spec->type;
+    request.rule.priority = spec->priority;
+    request.rule.multicast = spec->multicast;
+    request.rule.dont_trap = spec->dont_trap;
+    request.rule.mask = spec->mask;
+    request.rule.value = spec->value;
+    return request;
+}
+
+void sv_broker_set_rules(struct sv_broker *broker, int (*add_again)(struct sv_broker *broker, void *context),
+                         void *context)
+{
+    broker->add_again = add_again;
+    broker->context = context;
+}
+
+int sv_broker_add_rule_again(struct sv_broker *broker, const struct sv_rule_spec *spec)
+{
+    struct sv_broker_request request = rule_request(SV_BROKER_ADD_RULE, spec);
+    return transact_without_fds(broker, &request);
+}
+
+/* The rule is not among those that resume() adds again. */
+int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
+{
+    int error = sv_broker_add_rule_again(broker, spec);
+    if (!may_resume(broker))
+        return error;
+    error = resume(broker);
+    return error != 0 ? error : sv_broker_add_rule_again(broker, spec);
+}
+
+void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
+{
+    struct sv_broker_request request = rule_request(SV_BROKER_REMOVE_RULE, spec);
+    (void)transact_without_fds(broker, &request);
+    if (may_resume(broker))
+        (void)resume(broker);
+}
+
+/* Does not resume the device: the receive thread calls this. The next broker reads the address itself. */
+void sv_broker_report_mac_change(struct sv_broker *broker)
+{
+    struct sv_broker_request request;
+    memset(&request, 0, sizeof request);
+    request.call = SV_BROKER_MAC_CHANGED;
+    (void)transact_without_fds(broker, &request);
+}
