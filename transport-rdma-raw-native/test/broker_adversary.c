@@ -35,6 +35,10 @@ struct adversary {
     bool is_asked[CONNECTIONS];         /* a reply may be in flight */
     int kept[MAX_KEPT];                 /* descriptors of any kind */
     unsigned kept_count;
+    int device[SV_BROKER_MAX_FDS];      /* descriptors of the last device, some of which may be closed by now */
+    unsigned device_count;
+    uint32_t asked_mode;                /* mode of the last request for a device */
+    uint32_t device_mode;
     uint8_t *memory;                    /* memory of the last device */
     size_t memory_bytes;
 };
@@ -74,13 +78,16 @@ static size_t make_request(struct adversary *adversary, uint8_t *bytes)
     struct sv_broker_request *request = (struct sv_broker_request *)(void *)bytes;
     memset(request, 0, sizeof *request);
     request->version = SV_BROKER_VERSION;
-    request->call = draw(adversary, 4) == 0 ? SV_BROKER_OPEN : draw(adversary, SV_BROKER_CALL_COUNT + 1);
+    request->call = draw(adversary, 4) == 0   ? SV_BROKER_OPEN
+                    : draw(adversary, 4) == 0 ? SV_BROKER_RESUME
+                                              : draw(adversary, SV_BROKER_CALL_COUNT + 1);
     request->sequence = draw(adversary, 4);
     if (request->call == SV_BROKER_OPEN) {
         strcpy(request->open.netdev, draw(adversary, 8) == 0 ? "lo" : adversary->wire->name[0]);
         request->open.mode = draw(adversary, SV_BROKER_MODE_COUNT);
         request->open.mtu = draw(adversary, 2) ? 1500 : draw(adversary, 20000);
         request->open.multi_buffer = draw(adversary, 2);
+        adversary->asked_mode = request->open.mode;
     } else if (request->call == SV_BROKER_ADD_RULE || request->call == SV_BROKER_REMOVE_RULE) {
         make_rule(adversary, &request->rule);
     } else if (request->call == SV_BROKER_SOLICIT) {
@@ -89,6 +96,11 @@ static size_t make_request(struct adversary *adversary, uint8_t *bytes)
         memcpy(request->solicit.address, (uint8_t[]){198, 18, 1, (uint8_t)draw(adversary, 256)}, 4);
     } else if (request->call == SV_BROKER_ATTACH_FILTER) {
         request->filter.instruction_count = draw(adversary, 3);
+    } else if (request->call == SV_BROKER_RESUME) {
+        strcpy(request->resume.open.netdev, adversary->wire->name[draw(adversary, 8) == 0]);
+        request->resume.open.mode = draw(adversary, 8) ? adversary->device_mode : draw(adversary, SV_BROKER_MODE_COUNT);
+        request->resume.open.mtu = 1500;
+        request->resume.queue_count = draw(adversary, 8) == 0 ? draw(adversary, 100) : 2;
     }
     if (draw(adversary, 16) == 0)
         bytes[draw(adversary, sizeof *request)] ^= (uint8_t)(1u << draw(adversary, 8));
@@ -100,10 +112,41 @@ static int some_kept(struct adversary *adversary)
     return adversary->kept_count == 0 ? -1 : adversary->kept[draw(adversary, adversary->kept_count)];
 }
 
+/* The descriptors of the last device, or a mixture with others, perhaps too many, too few or the same one again. */
+static unsigned choose_passed(struct adversary *adversary, int passed[SV_BROKER_RESUME_MAX_FDS])
+{
+    enum { QUEUES = 2 };
+    unsigned count = SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * QUEUES;
+    if (draw(adversary, 4) == 0)
+        count = draw(adversary, SV_BROKER_RESUME_MAX_FDS + 1);
+    for (unsigned i = 0; i < count; i++)
+        passed[i] = some_kept(adversary);
+    if (adversary->device_count > 0)
+        (void)passed_to_resume(adversary->device, adversary->device_count, passed);
+    bool is_mixed = draw(adversary, 2);
+    for (unsigned i = 0; is_mixed && i < count; i++)
+        if (draw(adversary, 4) == 0)
+            passed[i] = some_kept(adversary);
+    return count;
+}
+
+/* A descriptor that is closed by now makes the call fail. */
+static void send_resuming(struct adversary *adversary, int fd, const uint8_t *bytes, size_t length)
+{
+    int passed[SV_BROKER_RESUME_MAX_FDS];
+    unsigned count = choose_passed(adversary, passed);
+    if (count > 0)
+        (void)send_passing_all(fd, bytes, length, passed, count);
+}
+
 static void send_something(struct adversary *adversary, int fd)
 {
     static alignas(8) uint8_t bytes[sizeof(struct sv_broker_request) + 64];
     size_t length = make_request(adversary, bytes);
+    if (((const struct sv_broker_request *)(const void *)bytes)->call == SV_BROKER_RESUME) {
+        send_resuming(adversary, fd, bytes, length);
+        return;
+    }
     int passed = draw(adversary, 8) == 0 ? some_kept(adversary) : -1;
     if (passed >= 0)
         (void)send_passing(fd, bytes, length, passed);
@@ -162,7 +205,15 @@ static void receive(struct adversary *adversary, unsigned which, int flags)
         memcpy(&received, CMSG_DATA(rights) + i * sizeof received, sizeof received);
         if (i == SV_BROKER_FD_MEMORY)
             map_memory(adversary, received);
+        if (count > SV_BROKER_FD_SOCKETS)
+            adversary->device[i] = received;
         keep(adversary, received);
+    }
+    if (count > SV_BROKER_FD_SOCKETS) {
+        adversary->device_count = count;
+        adversary->device_mode = adversary->asked_mode;
+    } else {
+        adversary->report->resumed++;
     }
     adversary->report->devices++;
 }

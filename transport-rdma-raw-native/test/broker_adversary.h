@@ -10,9 +10,10 @@ enum { ADVERSARY_UID = 64001, ADVERSARY_PORT = 2000 };
 /* Frames of other programs contain this in their payload. */
 #define ADVERSARY_SECRET "SECRET-of-another-service"
 
-/* The adversary's results, in memory shared with the test. It may only set devices and rules. */
+/* The adversary's results, in memory shared with the test. It may only set devices, resumed and rules. */
 struct adversary_report {
     _Atomic unsigned devices;
+    _Atomic unsigned resumed;
     _Atomic unsigned rules;
     _Atomic bool has_made_ring;
     _Atomic bool has_registered_memory;

@@ -224,7 +224,154 @@ static void test_a_late_answer_is_undone_and_requests_go_on(void)
     CHECK_EQ(0, unsetenv("SOFTVERBS_BROKER"));
 }
 
+/* ---- brokers that end ---- */
+
+enum { AGAIN_PRIORITY = 1, NEW_PRIORITY = 2 };
+
+/* Accepts a connection, answers the request to resume the device, and receives the device's rule. */
+static int resume_for(const struct fake *fake)
+{
+    struct sv_broker_request request;
+    struct sv_broker_reply reply;
+    int fd = accept_one(fake);
+    next_request(fd, &request, SV_BROKER_RESUME);
+    CHECK_EQ(1, request.resume.queue_count);
+    CHECK_EQ(0, strcmp("none0", request.resume.open.netdev));
+    memset(&reply, 0, sizeof reply);
+    reply.version = SV_BROKER_VERSION;
+    reply.sequence = request.sequence;
+    reply.ifindex = 1;
+    send_reply(fd, &reply, sizeof reply, &fake->scene.listener, 1);
+    next_request(fd, &request, SV_BROKER_ADD_RULE);
+    CHECK_EQ(AGAIN_PRIORITY, request.rule.priority);
+    answer(fd, &request, 0);
+    return fd;
+}
+
+static void end_at(const struct fake *fake, enum sv_broker_call call)
+{
+    struct sv_broker_request request;
+    int fd = accept_one(fake);
+    next_request(fd, &request, call);
+    close(fd);
+}
+
+/* Ends with each request once: the request for a rule, for the device, for the rule again, for the program. */
+static void *end_often(void *argument)
+{
+    const struct fake *fake = argument;
+    struct sv_broker_request request;
+    int fd = accept_one(fake);
+    open_for(fake, fd);
+    next_request(fd, &request, SV_BROKER_ADD_RULE);
+    close(fd);
+    end_at(fake, SV_BROKER_RESUME);
+    close(resume_for(fake));
+    fd = resume_for(fake);
+    next_request(fd, &request, SV_BROKER_COMMIT);
+    close(fd);
+    fd = resume_for(fake);
+    next_request(fd, &request, SV_BROKER_COMMIT);
+    answer(fd, &request, 0);
+    next_request(fd, &request, SV_BROKER_ADD_RULE);
+    CHECK_EQ(NEW_PRIORITY, request.rule.priority);
+    answer(fd, &request, 0);
+    CHECK_EQ(0, recv(fd, &request, sizeof request, 0));
+    close(fd);
+    return NULL;
+}
+
+static int add_one_again(struct sv_broker *broker, void *context)
+{
+    const struct sv_rule_spec spec = {.priority = AGAIN_PRIORITY};
+    ++*(unsigned *)context;
+    return sv_broker_add_rule_again(broker, &spec);
+}
+
+/* The device is resumed when a broker lives long enough. Attempts that fail are a second apart. */
+static void test_a_device_outlives_brokers_that_end_at_any_request(void)
+{
+    enum { ATTEMPTS = 3 };      /* after the rule has been added again */
+    struct fake fake = {.version = SV_BROKER_VERSION};
+    struct sv_broker_open wanted = {.netdev = "none0"};
+    struct sv_rule_spec spec = {.priority = NEW_PRIORITY};
+    struct sv_broker_layout layout;
+    struct sv_broker *broker;
+    unsigned added_again = 0;
+    int fds[SV_BROKER_MAX_FDS], error;
+    unsigned before = open_descriptors();
+    scene_listen(&fake.scene);
+    CHECK_EQ(0, pthread_create(&fake.thread, NULL, end_often, &fake));
+    CHECK_EQ(0, sv_broker_open(&broker, &wanted, 1, fds, &layout));
+    sv_broker_set_rules(broker, add_one_again, &added_again);
+    struct timespec since = now();
+    CHECK_EQ(ECONNRESET, sv_broker_add_rule(broker, &spec));
+    check_explains("has ended");
+    while ((error = sv_broker_add_rule(broker, &spec)) != 0) {
+        CHECK_EQ(ECONNRESET, error);
+        CHECK(!overdue(since));
+    }
+    CHECK(now().tv_sec - since.tv_sec >= ATTEMPTS - 1);
+    CHECK_EQ(ATTEMPTS, added_again);
+    sv_broker_close(broker);
+    CHECK_EQ(0, pthread_join(fake.thread, NULL));
+    for (unsigned i = 0; i < SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE; i++)
+        close(fds[i]);
+    close(fake.scene.listener);
+    unlink(fake.scene.address.sun_path);
+    CHECK_EQ(before, open_descriptors());
+    CHECK_EQ(0, unsetenv("SOFTVERBS_BROKER"));
+}
+
+/* Ends, and leaves its place to a broker of another version. */
+static void *change_version(void *argument)
+{
+    const struct fake *fake = argument;
+    struct sv_broker_request request;
+    struct sv_broker_reply reply;
+    int fd = accept_one(fake);
+    open_for(fake, fd);
+    next_request(fd, &request, SV_BROKER_ADD_RULE);
+    close(fd);
+    fd = accept_one(fake);
+    next_request(fd, &request, SV_BROKER_RESUME);
+    memset(&reply, 0, sizeof reply);
+    reply.version = SV_BROKER_VERSION + 1;
+    reply.error = EPROTO;
+    send_reply(fd, &reply, SV_BROKER_COMMON_REPLY_BYTES, NULL, 0);
+    close(fd);
+    return NULL;
+}
+
+static void test_a_device_is_not_resumed_at_a_broker_of_another_version(void)
+{
+    struct fake fake = {.version = SV_BROKER_VERSION};
+    struct sv_broker_open wanted = {.netdev = "none0"};
+    struct sv_rule_spec spec = {.priority = NEW_PRIORITY};
+    struct sv_broker_layout layout;
+    struct sv_broker *broker;
+    int fds[SV_BROKER_MAX_FDS];
+    scene_listen(&fake.scene);
+    CHECK_EQ(0, pthread_create(&fake.thread, NULL, change_version, &fake));
+    CHECK_EQ(0, sv_broker_open(&broker, &wanted, 1, fds, &layout));
+    CHECK_EQ(EPROTO, sv_broker_add_rule(broker, &spec));
+    check_explains("another version");
+    CHECK_EQ(EPROTO, sv_broker_add_rule(broker, &spec));    /* at once: the next attempt is a second away */
+    check_explains("another version");
+    sv_broker_close(broker);
+    CHECK_EQ(0, pthread_join(fake.thread, NULL));
+    for (unsigned i = 0; i < SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE; i++)
+        close(fds[i]);
+    close(fake.scene.listener);
+    unlink(fake.scene.address.sun_path);
+    CHECK_EQ(0, unsetenv("SOFTVERBS_BROKER"));
+}
+
 const struct test broker_client_tests[] = {
+    {"broker client: a device outlives brokers that end at any request",
+     test_a_device_outlives_brokers_that_end_at_any_request},
+    {"broker client: a device is not resumed at a broker of another version",
+     test_a_device_is_not_resumed_at_a_broker_of_another_version},
     {"broker client: a late answer is undone and requests go on", test_a_late_answer_is_undone_and_requests_go_on},
     {"broker client: a broker of another version is refused", test_a_broker_of_another_version_is_refused},
     {"broker client: unexpected descriptors are closed", test_unexpected_descriptors_are_closed},

@@ -7,6 +7,7 @@
 #include "objects.h"
 
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <sched.h>
@@ -84,6 +85,11 @@ static void use_bpf(void)
     (void)syscall(SYS_bpf, 0, NULL, 0);
 }
 
+static void query_bpf(void)
+{
+    (void)syscall(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, NULL, 0);
+}
+
 static void read_the_clock(void)
 {
     struct timespec time;
@@ -141,6 +147,7 @@ static void test_a_forbidden_system_call_kills_its_process(void)
     check_kills(confine_acceptor, make_socket);
     check_kills(confine_acceptor, open_file);
     check_kills(confine_session, use_bpf);
+    check_goes_on(confine_session, query_bpf);
     check_kills(confine_session, make_socket);
     check_kills(confine_session, open_file);
 }
@@ -243,11 +250,44 @@ static void test_confined_sessions_open_devices(void)
     link_close(&wire);
 }
 
+/* A confined session forwards the descriptors of a device after a restart of the broker. */
+static void test_confined_sessions_resume_devices(void)
+{
+    struct scene scene;
+    struct wire wire;
+    struct sv_broker_reply reply;
+    int fds[SV_BROKER_MAX_FDS], passed[SV_BROKER_RESUME_MAX_FDS], programs[SV_BROKER_MAX_FDS];
+    unsigned count;
+    char policy[128];
+    if (SANITIZER_MAKES_CALLS || !has_filters() || !have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    snprintf(policy, sizeof policy, "user=me interface=%s modes=generic ports=udp:2000", wire.name[0]);
+    scene_open_confined(&scene, policy);
+    int fd = open_plainly(&scene, wire.name[0], SV_BROKER_MODE_GENERIC, &reply, fds, &count);
+    scene_end_broker(&scene);
+    check_ended(fd);
+    scene_restart_broker(&scene, policy);
+    struct sv_broker_request request = resume_request(wire.name[0], 1);
+    unsigned passed_count = passed_to_resume(fds, count, passed);
+    fd = scene_connect(&scene);
+    CHECK_EQ(0, send_passing_all(fd, &request, sizeof request, passed, passed_count));
+    CHECK_EQ(1, receive_passed(fd, &reply, programs, 0));
+    request = request_of(SV_BROKER_COMMIT);
+    CHECK_EQ(0, broker_transact(fd, &request));
+    close_fds(programs, 1);
+    close_fds(fds, count);
+    close(fd);
+    scene_close(&scene);
+    link_close(&wire);
+}
+
 const struct test broker_confinement_tests[] = {
     {"broker: a forbidden system call kills its process", test_a_forbidden_system_call_kills_its_process},
     {"broker: it opens no file while serving", test_it_opens_no_file_while_serving},
     {"broker: it explains the verifier while serving", test_it_explains_the_verifier_while_serving},
     {"broker: confined sessions serve", test_confined_sessions_serve},
     {"broker: confined sessions open devices", test_confined_sessions_open_devices},
+    {"broker: confined sessions resume devices", test_confined_sessions_resume_devices},
     {NULL, NULL},
 };

@@ -27,24 +27,6 @@
 
 /* ---- descriptors ---- */
 
-static unsigned take_by(int fd, struct sv_broker_reply *reply, int *fds, int flags)
-{
-    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
-    struct iovec part = {reply, sizeof *reply};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-                             .msg_controllen = sizeof control};
-    CHECK_EQ(sizeof *reply, recvmsg(fd, &message, MSG_CMSG_CLOEXEC | flags));
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    CHECK(rights != NULL && rights->cmsg_type == SCM_RIGHTS);
-    memcpy(fds, CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
-    return (unsigned)((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-}
-
-static unsigned take(int fd, struct sv_broker_reply *reply, int *fds)
-{
-    return take_by(fd, reply, fds, 0);
-}
-
 static int bind_error(int fd, const char *netdev, uint16_t flags)
 {
     struct sockaddr_xdp address = {.sxdp_family = AF_XDP, .sxdp_flags = flags,
@@ -135,7 +117,7 @@ static void test_the_descriptors_that_it_sends_cannot_be_changed(void)
     request.open.mtu = 1500;
     unsigned before = open_descriptors();
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
-    CHECK_EQ(SV_BROKER_FD_SOCKETS + 2 * QUEUES, take(fd, &reply, fds));
+    CHECK_EQ(SV_BROKER_FD_SOCKETS + 2 * QUEUES, receive_passed(fd, &reply, fds, 0));
     CHECK_EQ(0, reply.error);
     CHECK_EQ(if_nametoindex(wire.name[0]), reply.ifindex);
     CHECK_EQ(QUEUES, reply.layout.queue_count);
@@ -160,20 +142,6 @@ static void test_the_descriptors_that_it_sends_cannot_be_changed(void)
     link_close(&wire);
 }
 
-/* Opens a device with plain messages. Returns its connection. */
-static int open_plainly(const struct scene *scene, const char *netdev, struct sv_broker_reply *reply, int *fds,
-                        unsigned *count)
-{
-    int fd = scene_connect(scene);
-    struct sv_broker_request request = request_of(SV_BROKER_OPEN);
-    strcpy(request.open.netdev, netdev);
-    request.open.mtu = 1500;
-    CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
-    *count = take(fd, reply, fds);
-    CHECK_EQ(0, reply->error);
-    return fd;
-}
-
 /* Peeking at a message does not read it: its descriptors stay in flight and count for the user of the broker. */
 static void test_a_device_stays_counted_until_its_descriptors_are_read(void)
 {
@@ -189,7 +157,7 @@ static void test_a_device_stays_counted_until_its_descriptors_are_read(void)
     int fd = scene_connect(&scene);
     strcpy(request.open.netdev, wire.name[0]);
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
-    unsigned count = take_by(fd, &reply, fds, MSG_PEEK);
+    unsigned count = receive_passed(fd, &reply, fds, MSG_PEEK);
     CHECK_EQ(0, reply.error);
     for (unsigned i = 0; i < count; i++)
         close(fds[i]);
@@ -199,7 +167,7 @@ static void test_a_device_stays_counted_until_its_descriptors_are_read(void)
     int other = scene_connect(&scene);          /* only now: an idle connection is closed after SERVER_IDLE_MILLIS */
     strcpy(request.open.netdev, wire.name[1]);
     CHECK_EQ(EACCES, broker_transact(other, &request)); /* its device counts until it has read the message */
-    count = take(fd, &reply, fds);
+    count = receive_passed(fd, &reply, fds, 0);
     for (unsigned i = 0; i < count; i++)
         close(fds[i]);
     check_ended(fd);
@@ -257,7 +225,7 @@ static uint32_t program_of_device(const struct scene *scene, const char *netdev)
     strcpy(request.open.netdev, netdev);
     request.open.mtu = 1500;
     CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
-    unsigned count = take(fd, &reply, fds);
+    unsigned count = receive_passed(fd, &reply, fds, 0);
     CHECK_EQ(0, reply.error);
     CHECK(sv_attached_find_xdp((int)if_nametoindex(netdev), &program));
     request = request_of(SV_BROKER_REMOVE_RULE);
@@ -359,7 +327,7 @@ static void test_memory_of_a_closed_device_is_freed_though_a_client_keeps_it(voi
         return;
     link_open(&wire, 1500, 1);
     scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
-    int fd = open_plainly(&scene, wire.name[0], &reply, fds, &count);
+    int fd = open_plainly(&scene, wire.name[0], SV_BROKER_MODE_GENERIC, &reply, fds, &count);
     int memory = fds[SV_BROKER_FD_MEMORY];
     CHECK(blocks_of(memory) > 0);
     for (unsigned i = 0; i < count; i++)
@@ -407,7 +375,7 @@ static void test_it_waits_for_a_busy_queue_and_still_serves_others(void)
     request = request_of(SV_BROKER_MAC_CHANGED);
     CHECK_EQ(ENOTCONN, broker_transact(other, &request));
     close(holder);
-    unsigned count = take(fd, &reply, fds);
+    unsigned count = receive_passed(fd, &reply, fds, 0);
     CHECK_EQ(0, reply.error);
     for (unsigned i = 0; i < count; i++)
         close(fds[i]);

@@ -62,30 +62,49 @@ void scene_read_policy(struct scene *scene, const char *policy)
         test_failed(__FILE__, __LINE__, "%s", error_text);
 }
 
+static void listen_at_its_path(struct scene *scene)
+{
+    scene->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    CHECK(scene->listener >= 0);
+    CHECK_EQ(0, bind(scene->listener, (struct sockaddr *)&scene->address, sizeof scene->address));
+    CHECK_EQ(0, chmod(scene->address.sun_path, 0666));
+    CHECK_EQ(0, listen(scene->listener, SERVER_MAX_CLIENTS));
+}
+
 void scene_listen(struct scene *scene)
 {
     static unsigned number;
     scene->address.sun_family = AF_UNIX;
     snprintf(scene->address.sun_path, sizeof scene->address.sun_path, "/tmp/broker-test-%d-%u", (int)getpid(),
              ++number);
-    scene->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    CHECK(scene->listener >= 0);
-    CHECK_EQ(0, bind(scene->listener, (struct sockaddr *)&scene->address, sizeof scene->address));
-    CHECK_EQ(0, chmod(scene->address.sun_path, 0666));
-    CHECK_EQ(0, listen(scene->listener, SERVER_MAX_CLIENTS));
+    listen_at_its_path(scene);
     CHECK_EQ(0, setenv("SOFTVERBS_BROKER", scene->address.sun_path, 1));
+}
+
+static void start(struct scene *scene)
+{
+    atomic_store(&scene->ends, false);
+    scene->server = server_create(scene->listener, &scene->policy, scene->confined);
+    CHECK(scene->server != NULL);
+    server_set_clock(scene->server, test_clock);
+    CHECK_EQ(0, pthread_create(&scene->thread, NULL, serve, scene));
 }
 
 static void open_as(struct scene *scene, const char *policy, bool confined)
 {
     memset(scene, 0, sizeof *scene);
+    scene->confined = confined;
     scene_read_policy(scene, policy);
     scene_listen(scene);
     atomic_store(&clock_millis, 1000);
-    scene->server = server_create(scene->listener, &scene->policy, confined);
-    CHECK(scene->server != NULL);
-    server_set_clock(scene->server, test_clock);
-    CHECK_EQ(0, pthread_create(&scene->thread, NULL, serve, scene));
+    start(scene);
+}
+
+void scene_restart_broker(struct scene *scene, const char *policy)
+{
+    scene_read_policy(scene, policy);
+    listen_at_its_path(scene);
+    start(scene);
 }
 
 void scene_open(struct scene *scene, const char *policy)
@@ -130,12 +149,17 @@ void scene_close(struct scene *scene)
     CHECK_EQ(0, unsetenv("SOFTVERBS_BROKER"));
 }
 
+const char *policy_for(char text[POLICY_TEXT_BYTES], const struct wire *wire, const char *rest)
+{
+    snprintf(text, POLICY_TEXT_BYTES, "user=me interface=%s %s\nuser=me interface=%s %s\n", wire->name[0], rest,
+             wire->name[1], rest);
+    return text;
+}
+
 void scene_open_for(struct scene *scene, const struct wire *wire, const char *rest)
 {
-    char policy[512];
-    snprintf(policy, sizeof policy, "user=me interface=%s %s\nuser=me interface=%s %s\n", wire->name[0], rest,
-             wire->name[1], rest);
-    scene_open(scene, policy);
+    char policy[POLICY_TEXT_BYTES];
+    scene_open(scene, policy_for(policy, wire, rest));
 }
 
 /* ---- plain messages ---- */
@@ -165,19 +189,77 @@ int broker_transact(int fd, const struct sv_broker_request *request)
     return reply_of(fd).error;
 }
 
-int send_passing(int fd, const void *bytes, size_t length, int passed)
+int send_passing_all(int fd, const void *bytes, size_t length, const int *passed, unsigned count)
 {
-    alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    alignas(struct cmsghdr) char control[CMSG_SPACE(253 * sizeof(int))];
     struct iovec part = {(void *)(uintptr_t)bytes, length};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-                             .msg_controllen = sizeof control};
+                             .msg_controllen = CMSG_SPACE(count * sizeof(int))};
     memset(control, 0, sizeof control);
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
     rights->cmsg_level = SOL_SOCKET;
     rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof passed);
-    memcpy(CMSG_DATA(rights), &passed, sizeof passed);
+    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+    memcpy(CMSG_DATA(rights), passed, count * sizeof(int));
     return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)length ? 0 : errno;
+}
+
+int send_passing(int fd, const void *bytes, size_t length, int passed)
+{
+    return send_passing_all(fd, bytes, length, &passed, 1);
+}
+
+unsigned receive_passed(int fd, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], int flags)
+{
+    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
+    struct iovec part = {reply, sizeof *reply};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+                             .msg_controllen = sizeof control};
+    CHECK_EQ(sizeof *reply, recvmsg(fd, &message, MSG_CMSG_CLOEXEC | flags));
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    if (rights == NULL)
+        test_failed(__FILE__, __LINE__, "no descriptor: %s", reply->text);
+    CHECK(rights->cmsg_type == SCM_RIGHTS);
+    memcpy(fds, CMSG_DATA(rights), rights->cmsg_len - CMSG_LEN(0));
+    return (unsigned)((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+}
+
+int open_plainly(const struct scene *scene, const char *netdev, enum sv_broker_mode mode,
+                 struct sv_broker_reply *reply, int *fds, unsigned *count)
+{
+    int fd = scene_connect(scene);
+    struct sv_broker_request request = request_of(SV_BROKER_OPEN);
+    strcpy(request.open.netdev, netdev);
+    request.open.mode = mode;
+    request.open.mtu = 1500;
+    CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
+    *count = receive_passed(fd, reply, fds, 0);
+    CHECK_EQ(0, reply->error);
+    return fd;
+}
+
+void close_fds(const int *fds, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+unsigned passed_to_resume(const int *fds, unsigned count, int passed[SV_BROKER_RESUME_MAX_FDS])
+{
+    const unsigned sockets = count - SV_BROKER_FD_SOCKETS;
+    passed[SV_BROKER_RESUME_LINK] = fds[SV_BROKER_FD_XDP_LINK];
+    memcpy(passed + SV_BROKER_RESUME_MAPS, fds + SV_BROKER_FD_MAPS, SV_TRAFFIC_MAP_COUNT * sizeof *fds);
+    memcpy(passed + SV_BROKER_RESUME_SOCKETS, fds + SV_BROKER_FD_SOCKETS, sockets * sizeof *fds);
+    return SV_BROKER_RESUME_SOCKETS + sockets;
+}
+
+struct sv_broker_request resume_request(const char *netdev, uint32_t queue_count)
+{
+    struct sv_broker_request request = request_of(SV_BROKER_RESUME);
+    strcpy(request.resume.open.netdev, netdev);
+    request.resume.open.mtu = 1500;
+    request.resume.queue_count = queue_count;
+    return request;
 }
 
 void check_ended(int fd)

@@ -21,6 +21,7 @@ struct scene {
     struct sockaddr_un address;
     pthread_t thread;
     _Atomic bool ends;
+    bool confined;
 };
 
 /* Advances the broker's clock, which stands still otherwise. */
@@ -38,7 +39,13 @@ void scene_stop(struct scene *scene);
 void scene_settle(struct scene *scene);
 /* Closes the broker's descriptors, as the end of its process does. */
 void scene_end_broker(struct scene *scene);
+/* Starts another broker at the same path, after the end of the first one. */
+void scene_restart_broker(struct scene *scene, const char *policy);
 void scene_close(struct scene *scene);
+
+/* Writes a policy with this rest of its lines for both interfaces. */
+enum { POLICY_TEXT_BYTES = 512 };
+const char *policy_for(char text[POLICY_TEXT_BYTES], const struct wire *wire, const char *rest);
 
 /* Listens at a new path, to which it sets SOFTVERBS_BROKER. */
 void scene_listen(struct scene *scene);
@@ -50,8 +57,18 @@ struct sv_broker_request request_of(enum sv_broker_call call);
 struct sv_broker_reply reply_of(int fd);
 /* Returns the error of the reply. */
 int broker_transact(int fd, const struct sv_broker_request *request);
-/* Sends bytes with a descriptor. Returns 0 or an errno. */
+/* Sends bytes with descriptors. Returns 0 or an errno. */
+int send_passing_all(int fd, const void *bytes, size_t length, const int *passed, unsigned count);
 int send_passing(int fd, const void *bytes, size_t length, int passed);
+/* Receives a reply with descriptors. Returns their number. */
+unsigned receive_passed(int fd, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], int flags);
+/* Opens a device with plain messages. Returns its connection. */
+int open_plainly(const struct scene *scene, const char *netdev, enum sv_broker_mode mode,
+                 struct sv_broker_reply *reply, int *fds, unsigned *count);
+void close_fds(const int *fds, unsigned count);
+/* Stores what SV_BROKER_RESUME passes for the descriptors of an open device. Returns the number. */
+unsigned passed_to_resume(const int *fds, unsigned count, int passed[SV_BROKER_RESUME_MAX_FDS]);
+struct sv_broker_request resume_request(const char *netdev, uint32_t queue_count);
 void check_ended(int fd);
 unsigned open_descriptors(void);
 

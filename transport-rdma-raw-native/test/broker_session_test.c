@@ -281,10 +281,10 @@ static void test_descriptors_are_refused(void)
     if (!have_namespace() || !kernel_can_refuse_descriptors())
         return;
     link_open(&wire, 1500, 1);
-    scene_open_for(&scene, &wire, "modes=generic ports=udp:2000");
+    scene_open(&scene, "user=64001 interface=none0 modes=generic ports=any");
     int fd = scene_connect(&scene);
     CHECK_EQ(ENOTCONN, broker_transact(fd, &request));
-    /* A listener on another protocol has no TCP port. */
+    /* A user without an interface has no device to resume, and no port. */
     CHECK_EQ(EPERM, send_passing(fd, &request, sizeof request, scene.listener));
     close(fd);
     scene_close(&scene);

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices of an ended broker at its successor: their frames and their rules. */
+#define _GNU_SOURCE
+#include "broker_scene.h"
+
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { FIRST_PORT = 2000, SECOND_PORT = 3000, BOTH = 2 };
+
+#define BOTH_PORTS "ports=udp:2000,udp:3000 devices=2"
+
+/* ---- traffic ---- */
+
+static uint32_t frame_to(uint16_t port, uint16_t from, uint8_t *frame)
+{
+    struct frame_spec spec = default_frame();
+    spec.dst_port = port;
+    spec.src_port = from;
+    return build_frame(&spec, frame);
+}
+
+static void send_and_await(struct wire *wire, const uint8_t *frame, uint32_t length)
+{
+    CHECK_EQ(0, send_frame(&wire->side[0], frame, length, IBV_SEND_SIGNALED));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[0].cq).status);
+}
+
+/* The frame that arrives is the one that was sent, so none was lost before it. */
+static void check_delivers(struct wire *wire, uint16_t port, uint16_t from)
+{
+    uint8_t frame[256];
+    uint32_t length = frame_to(port, from, frame);
+    CHECK_EQ(0, post_recv_slot(&wire->side[1], 0, SLOT_BYTES));
+    send_and_await(wire, frame, length);
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[1].cq).status);
+    CHECK_EQ(0, memcmp(slot_at(&wire->side[1], 0), frame, length));
+}
+
+/* Fails unless the program leaves frames to this port to the kernel. */
+static void check_is_the_kernels(struct wire *wire, uint16_t port)
+{
+    const struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP),
+                                        .sll_ifindex = (int)if_nametoindex(wire->name[1])};
+    const struct timeval limit = {.tv_sec = patience_seconds()};
+    uint8_t frame[256], received[256];
+    uint32_t length = frame_to(port, 9, frame);
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    CHECK_EQ(0, bind(fd, (const struct sockaddr *)&address, sizeof address));
+    CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+    send_and_await(wire, frame, length);
+    CHECK_EQ(length, recv(fd, received, sizeof received, 0));
+    CHECK_EQ(0, memcmp(received, frame, length));
+    close(fd);
+}
+
+/* A thread that sends and receives numbered datagrams, one after the other. */
+struct stream {
+    struct wire *wire;
+    pthread_t thread;
+    _Atomic bool ends;
+    _Atomic unsigned count;
+};
+
+static void *run_stream(void *argument)
+{
+    struct stream *stream = argument;
+    while (!atomic_load(&stream->ends))
+        check_delivers(stream->wire, FIRST_PORT, (uint16_t)atomic_fetch_add(&stream->count, 1));
+    return NULL;
+}
+
+static void stream_start(struct stream *stream, struct wire *wire)
+{
+    memset(stream, 0, sizeof *stream);
+    stream->wire = wire;
+    CHECK_EQ(0, pthread_create(&stream->thread, NULL, run_stream, stream));
+}
+
+static void stream_await_next(struct stream *stream)
+{
+    struct timespec since = now();
+    unsigned count = atomic_load(&stream->count);
+    while (atomic_load(&stream->count) < count + BOTH) {
+        CHECK(!overdue(since));
+        sched_yield();
+    }
+}
+
+static void stream_end(struct stream *stream)
+{
+    atomic_store(&stream->ends, true);
+    CHECK_EQ(0, pthread_join(stream->thread, NULL));
+}
+
+/* Failed attempts to resume are a second apart. */
+static struct ibv_flow *rule_when_resumed(struct side *side, uint16_t port)
+{
+    struct rule rule;
+    struct ibv_flow *flow;
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
+    for (struct timespec since = now(); (flow = ibv_create_flow(side->qp, &rule.attr)) == NULL; sched_yield())
+        CHECK(!overdue(since));
+    return flow;
+}
+
+static void check_refused(struct side *side, uint16_t port, int error)
+{
+    struct rule rule;
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
+    CHECK_FAILS(error, ibv_create_flow(side->qp, &rule.attr));
+}
+
+static void close_both(struct wire *wire)
+{
+    for (int end = 0; end < 2; end++) {
+        side_close(&wire->side[end]);
+        world_close(&wire->world[end]);
+    }
+}
+
+/* ---- servers ---- */
+
+/* Both devices continue at the next broker. The first request after the restart succeeds. */
+static void restart_with(const char *mode, unsigned queues)
+{
+    struct wire wire;
+    struct scene scene;
+    struct stream stream;
+    char policy[POLICY_TEXT_BYTES];
+    link_open(&wire, 1500, queues);
+    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", mode, 1));
+    scene_open_for(&scene, &wire, "modes=generic,native " BOTH_PORTS);
+    wire_open_on(&wire, "xdp");
+    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
+    struct ibv_flow *removed = udp_rule(&wire.side[1], SECOND_PORT);
+    stream_start(&stream, &wire);
+    scene_end_broker(&scene);
+    stream_await_next(&stream);
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic,native " BOTH_PORTS));
+    CHECK_EQ(0, ibv_destroy_flow(removed));
+    struct ibv_flow *other = udp_rule(&wire.side[0], SECOND_PORT);
+    stream_await_next(&stream);
+    stream_end(&stream);
+    check_is_the_kernels(&wire, SECOND_PORT);
+    struct ibv_flow *second = udp_rule(&wire.side[1], SECOND_PORT);
+    check_delivers(&wire, SECOND_PORT, 1);
+    CHECK_EQ(BOTH, server_device_count(scene.server));
+    CHECK_EQ(0, ibv_destroy_flow(first));
+    check_is_the_kernels(&wire, FIRST_PORT);
+    CHECK_EQ(0, ibv_destroy_flow(second));
+    CHECK_EQ(0, ibv_destroy_flow(other));
+    close_both(&wire);
+    scene_settle(&scene);
+    CHECK_EQ(0, server_device_count(scene.server));
+    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
+    scene_close(&scene);
+    link_close(&wire);
+}
+
+static void test_devices_continue_at_the_next_broker(void)
+{
+    if (!have_namespace())
+        return;
+    unsigned before = open_descriptors();
+    restart_with("generic", 1);
+    restart_with("generic", 2);
+    restart_with("native", 2);
+    CHECK_EQ(before, open_descriptors());
+}
+
+/* A policy that no longer grants a rule leaves the device as it is, until another policy or the rule's end. */
+static void test_a_device_stays_as_it_is_if_its_rule_is_refused(void)
+{
+    struct wire wire;
+    struct scene scene;
+    char policy[POLICY_TEXT_BYTES];
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
+    wire_open_on(&wire, "xdp");
+    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
+    scene_end_broker(&scene);
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic ports=udp:3000 devices=2"));
+    check_refused(&wire.side[1], SECOND_PORT, EACCES);
+    check_delivers(&wire, FIRST_PORT, 1);
+    check_refused(&wire.side[1], SECOND_PORT, EACCES);      /* the same answer, without another attempt */
+    check_delivers(&wire, FIRST_PORT, 2);
+    scene_end_broker(&scene);
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " BOTH_PORTS));
+    struct ibv_flow *second = rule_when_resumed(&wire.side[1], SECOND_PORT);
+    check_delivers(&wire, FIRST_PORT, 3);
+    check_delivers(&wire, SECOND_PORT, 4);
+    CHECK_EQ(0, ibv_destroy_flow(second));
+    CHECK_EQ(0, ibv_destroy_flow(first));
+    wire_close(&wire);
+    scene_close(&scene);
+}
+
+/* Removing the refused rule is a request too, which resumes the device without the rule. */
+static void test_a_device_is_resumed_when_its_refused_rule_is_removed(void)
+{
+    struct wire wire;
+    struct scene scene;
+    char policy[POLICY_TEXT_BYTES];
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
+    wire_open_on(&wire, "xdp");
+    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
+    scene_end_broker(&scene);
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic ports=udp:3000 devices=2"));
+    CHECK_EQ(0, ibv_destroy_flow(first));
+    check_is_the_kernels(&wire, FIRST_PORT);
+    struct ibv_flow *second = udp_rule(&wire.side[1], SECOND_PORT);
+    check_delivers(&wire, SECOND_PORT, 1);
+    CHECK_EQ(0, ibv_destroy_flow(second));
+    wire_close(&wire);
+    scene_close(&scene);
+}
+
+/* ---- a broker that ends again and again ---- */
+
+enum { RESTARTS = 8 };
+
+struct restarter {
+    struct scene *scene;
+    const char *policy;
+    pthread_t thread;
+    _Atomic unsigned changes;       /* of rules */
+    _Atomic bool done;
+};
+
+static void await_change(struct restarter *restarter)
+{
+    unsigned changes = atomic_load(&restarter->changes);
+    for (struct timespec since = now(); atomic_load(&restarter->changes) == changes; sched_yield())
+        CHECK(!overdue(since));
+}
+
+/* Each broker ends while the device's rules change at it. */
+static void *restart(void *argument)
+{
+    struct restarter *restarter = argument;
+    for (int i = 0; i < RESTARTS; i++) {
+        await_change(restarter);
+        scene_end_broker(restarter->scene);
+        scene_restart_broker(restarter->scene, restarter->policy);
+    }
+    atomic_store(&restarter->done, true);
+    return NULL;
+}
+
+/* Frames of a rule arrive all the time. */
+static void test_no_frame_is_lost_while_brokers_end(void)
+{
+    struct wire wire;
+    struct scene scene;
+    struct stream stream;
+    char policy[POLICY_TEXT_BYTES];
+    struct restarter restarter = {.scene = &scene};
+    struct rule rule;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
+    restarter.policy = policy_for(policy, &wire, "modes=generic " BOTH_PORTS);
+    wire_open_on(&wire, "xdp");
+    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, SECOND_PORT);
+    stream_start(&stream, &wire);
+    CHECK_EQ(0, pthread_create(&restarter.thread, NULL, restart, &restarter));
+    while (!atomic_load(&restarter.done)) {
+        struct ibv_flow *flow = ibv_create_flow(wire.side[1].qp, &rule.attr);
+        if (flow != NULL)
+            CHECK_EQ(0, ibv_destroy_flow(flow));
+        atomic_fetch_add(&restarter.changes, flow != NULL);
+    }
+    CHECK_EQ(0, pthread_join(restarter.thread, NULL));
+    struct ibv_flow *second = rule_when_resumed(&wire.side[1], SECOND_PORT);
+    stream_await_next(&stream);
+    stream_end(&stream);
+    check_delivers(&wire, SECOND_PORT, 1);
+    CHECK_EQ(0, ibv_destroy_flow(second));
+    CHECK_EQ(0, ibv_destroy_flow(first));
+    wire_close(&wire);
+    scene_close(&scene);
+}
+
+const struct test broker_resume_tests[] = {
+    {"broker: xdp devices continue at the next broker", test_devices_continue_at_the_next_broker},
+    {"broker: xdp a device stays as it is if its rule is refused", test_a_device_stays_as_it_is_if_its_rule_is_refused},
+    {"broker: xdp a device is resumed when its refused rule is removed",
+     test_a_device_is_resumed_when_its_refused_rule_is_removed},
+    {"broker: xdp no frame is lost while brokers end", test_no_frame_is_lost_while_brokers_end},
+    {NULL, NULL},
+};
