@@ -89,8 +89,11 @@ struct scene {
     int client[CLIENTS];            /* or -1 */
     bool is_ending[CLIENTS];        /* its message was refused as invalid, which ends the connection */
     unsigned long opened;
+    unsigned long resumed;
     unsigned long agreed;           /* number of granted requests */
     int passed[3];
+    int device[SV_BROKER_MAX_FDS];  /* descriptors of the last device */
+    unsigned device_count;
     bool confined;                  /* sessions run under their filters of system calls */
 };
 
@@ -117,6 +120,11 @@ static size_t make_request(uint8_t *bytes)
         for (uint32_t i = 0; i < request->filter.instruction_count; i++)
             code[i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, draw(2) ? 0 : UINT32_MAX);
         length += request->filter.instruction_count * sizeof *code;
+    } else if (request->call == SV_BROKER_RESUME) {
+        strcpy(request->resume.open.netdev, "fuzz0");
+        request->resume.open.mode = draw(2);
+        request->resume.open.mtu = 1500;
+        request->resume.queue_count = 1;
     } else if (request->call == SV_BROKER_SOLICIT) {
         request->solicit.ifindex = draw(4);
         request->solicit.family = draw(2) ? AF_INET : AF_INET6;
@@ -127,19 +135,38 @@ static size_t make_request(uint8_t *bytes)
     return draw(16) == 0 ? draw(SESSION_MAX_MESSAGE_BYTES + 1) : length;
 }
 
-static bool message_is_filter(const uint8_t *bytes)
+static uint32_t call_of(const uint8_t *bytes)
 {
-    return ((const struct sv_broker_request *)(const void *)bytes)->call == SV_BROKER_ATTACH_FILTER;
+    return ((const struct sv_broker_request *)(const void *)bytes)->call;
+}
+
+/* Stores descriptors for a message. Those of a device may be the wrong ones, and too few. */
+static unsigned choose_passed(const struct scene *scene, uint32_t call, int passed[SV_BROKER_RESUME_MAX_FDS])
+{
+    const unsigned sockets = scene->device_count - SV_BROKER_FD_SOCKETS;
+    if (call != SV_BROKER_RESUME || scene->device_count == 0) {
+        memcpy(passed, scene->passed, sizeof scene->passed);
+        return draw(call == SV_BROKER_ATTACH_FILTER ? 2 : 8) == 0 ? 1 + draw(3) : 0;
+    }
+    passed[SV_BROKER_RESUME_LINK] = scene->device[SV_BROKER_FD_XDP_LINK];
+    for (int i = 0; i < SV_TRAFFIC_MAP_COUNT; i++)
+        passed[SV_BROKER_RESUME_MAPS + i] = scene->device[SV_BROKER_FD_MAPS + i];
+    for (unsigned i = 0; i < sockets; i++)
+        passed[SV_BROKER_RESUME_SOCKETS + i] = scene->device[SV_BROKER_FD_SOCKETS + i];
+    if (draw(4) == 0)
+        passed[draw(SV_BROKER_RESUME_SOCKETS + sockets)] = scene->device[draw(scene->device_count)];
+    return draw(8) == 0 ? draw(SV_BROKER_RESUME_SOCKETS + sockets) : SV_BROKER_RESUME_SOCKETS + sockets;
 }
 
 /* Returns the number of bytes sent, or a negative errno. */
 static ssize_t send_some(const struct scene *scene, int fd)
 {
     static alignas(8) uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 64];
-    alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))];
+    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_RESUME_MAX_FDS * sizeof(int))];
     struct iovec part = {bytes, make_request(bytes)};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    uint32_t fds = draw(message_is_filter(bytes) ? 2 : 8) == 0 ? 1 + draw(3) : 0;
+    int passed[SV_BROKER_RESUME_MAX_FDS];
+    unsigned fds = choose_passed(scene, call_of(bytes), passed);
     if (fds > 0) {
         memset(control, 0, sizeof control);
         message.msg_control = control;
@@ -148,20 +175,37 @@ static ssize_t send_some(const struct scene *scene, int fd)
         rights->cmsg_level = SOL_SOCKET;
         rights->cmsg_type = SCM_RIGHTS;
         rights->cmsg_len = CMSG_LEN(fds * sizeof(int));
-        memcpy(CMSG_DATA(rights), scene->passed, fds * sizeof(int));
+        memcpy(CMSG_DATA(rights), passed, fds * sizeof(int));
     }
     ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     return sent < 0 ? -errno : sent;
 }
 
-static void close_received(struct msghdr *message)
+static void close_device(struct scene *scene)
 {
-    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL; part = CMSG_NXTHDR(message, part))
-        for (size_t at = 0; at + sizeof(int) <= part->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(part) + at, sizeof fd);
-            close(fd);
-        }
+    for (unsigned i = 0; i < scene->device_count; i++)
+        close(scene->device[i]);
+    scene->device_count = 0;
+}
+
+/* Keeps the descriptors of a device, in place of those of the last one. The reply for a resumed device has only one. */
+static void take_received(struct scene *scene, struct msghdr *message)
+{
+    struct cmsghdr *part = CMSG_FIRSTHDR(message);
+    if (part == NULL)
+        return;
+    size_t bytes = part->cmsg_len - CMSG_LEN(0);
+    int fds[SV_BROKER_MAX_FDS];
+    MUST(bytes <= sizeof fds);
+    memcpy(fds, CMSG_DATA(part), bytes);
+    if (bytes == sizeof(int)) {
+        close(fds[0]);
+        scene->resumed++;
+        return;
+    }
+    close_device(scene);
+    scene->device_count = (unsigned)(bytes / sizeof(int));
+    memcpy(scene->device, fds, bytes);
 }
 
 static void end_client(struct scene *scene, unsigned which)
@@ -193,10 +237,10 @@ static unsigned read_replies(struct scene *scene, unsigned which)
         MUST(got == sizeof reply || (got == SV_BROKER_COMMON_REPLY_BYTES && reply.error != 0));
         MUST((reply.version == SV_BROKER_VERSION) == (got == sizeof reply) && !(message.msg_flags & MSG_CTRUNC));
         MUST(memchr(reply.text, '\0', sizeof reply.text) != NULL && (reply.error != 0) == (reply.text[0] != '\0'));
-        MUST(reply.error != 0 || message.msg_controllen == 0 || reply.layout.queue_count > 0);
+        MUST(reply.error != 0 || message.msg_controllen <= CMSG_SPACE(sizeof(int)) || reply.layout.queue_count > 0);
         scene->opened += message.msg_controllen > 0;
         scene->agreed += reply.error == 0;
-        close_received(&message);
+        take_received(scene, &message);
     }
 }
 
@@ -215,6 +259,8 @@ static void step(struct scene *scene)
     unsigned which = draw(CLIENTS);
     int *fd = &scene->client[which];
     steps++;
+    if (draw(OPEN_EACH) == 0)
+        close_device(scene);                /* otherwise the interface stays in use */
     if (*fd < 0) {
         *fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
         MUST(*fd >= 0 && connect(*fd, (struct sockaddr *)&scene->address, scene->address_bytes) == 0);
@@ -336,6 +382,7 @@ static void run_round(struct scene *scene)
     for (int i = 0; i < CLIENTS; i++)
         if (scene->client[i] >= 0)
             end_client(scene, (unsigned)i);
+    close_device(scene);
     while (server_client_count(scene->server) > 0)
         MUST(server_run_once(scene->server));
     MUST(server_device_count(scene->server) == 0);
@@ -358,7 +405,7 @@ int main(int count, char **arguments)
         rounds++;
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec - start.tv_sec < seconds);
-    printf("%lu messages and policies, %lu requests granted, %lu devices opened\n", rounds * ROUND, scene.agreed,
-           scene.opened);
+    printf("%lu messages and policies, %lu requests granted, %lu devices opened, %lu of them resumed\n",
+           rounds * ROUND, scene.agreed, scene.opened, scene.resumed);
     return 0;
 }
