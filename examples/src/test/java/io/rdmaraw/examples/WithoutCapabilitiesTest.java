@@ -77,11 +77,17 @@ class WithoutCapabilitiesTest {
     }
 
     private PeerProcess http(int user, VethPair on, int port) {
+        return example(user, on, port, "http");
+    }
+
+    private PeerProcess example(int user, VethPair on, int port, String... example) {
         List<String> command = new ArrayList<>(List.of("setpriv", "--reuid", "" + user, "--regid", "" + user,
                 "--clear-groups", "--inh-caps", "-all", "--bounding-set", "-all", "--no-new-privs", "env",
                 "SOFTVERBS_BROKER=" + socket, DeployingUnitTest.java(), "--enable-native-access=ALL-UNNAMED",
-                "-Xmx128m", "-cp", classPath, "io.rdmaraw.examples.Main", "http", "--transport", "rdma-raw", "--device",
-                "soft:xdp:" + on.ours().name(), "--address", on.ours().ipv4(), "--port", "" + port, "--threads", "1"));
+                "-Xmx128m", "-cp", classPath, "io.rdmaraw.examples.Main"));
+        command.addAll(List.of(example));
+        command.addAll(List.of("--transport", "rdma-raw", "--device", "soft:xdp:" + on.ours().name(), "--address",
+                on.ours().ipv4(), "--port", "" + port, "--threads", "1"));
         return host.start(command.toArray(String[]::new));
     }
 
@@ -192,6 +198,34 @@ class WithoutCapabilitiesTest {
         assertAnswers(other, 8080);
         assertAnswers(pair, 8080);
         assertTrue(server.isAlive());
+    }
+
+    /**
+     * An upgrade of the broker. Each request at the proxy needs an outgoing connection with a rule of its own. The next
+     * rule resumes the device at the new broker.
+     */
+    @Test
+    void theServerConnectsAfterARestartOfTheBroker() throws Exception {
+        Stage.require("python3:python3");
+        String line = line(NOBODY, pair, "tcp:8080,tcp:32768-60999");
+        Files.writeString(directory.resolve("page"), "from the upstream server");
+        pair.peer().namespace().start("python3", "-u", "-m", "http.server", "9000", "--bind", pair.peer().ipv4(),
+                "--directory", directory.toString()).awaitOutput("Serving HTTP", Await.PATIENCE);
+        PeerProcess broker = broker(line);
+        PeerProcess server = example(NOBODY, pair, 8080, "proxy", "--to", pair.peer().ipv4() + ":9000");
+        server.awaitOutput("is listening on", Await.PATIENCE);
+        assertProxies();
+        kill(broker);
+        PeerProcess next = broker(line);
+        assertProxies();
+        next.awaitOutput("'" + pair.ours().name() + "' is resumed", Await.PATIENCE);
+        assertProxies();
+        assertTrue(server.isAlive());
+    }
+
+    private void assertProxies() {
+        assertEquals("from the upstream server", pair.peer().namespace().run("curl", "-sS", "--max-time", "60",
+                "http://" + pair.ours().ipv4() + ":8080/page").output());
     }
 
     /** Returns the broker's processes: the acceptor, the reader of the policy, and one session for each client. */
