@@ -112,7 +112,6 @@ static int resume_here(struct sv_broker *broker)
     return error != 0 ? error : move_rules(broker, programs_fd);
 }
 
-/* The next attempt waits, unless nobody listens: that costs no broker any work. */
 static void record_failure(struct sv_broker *broker, int error)
 {
     snprintf(broker->resume_text, sizeof broker->resume_text, "%s",
@@ -121,6 +120,7 @@ static void record_failure(struct sv_broker *broker, int error)
     broker->next_resume_millis = sv_broker_now_millis() + RESUME_MILLIS;
 }
 
+/* If nobody listens, no broker had any work, and the next attempt need not wait. */
 static int attempt_to_resume(struct sv_broker *broker)
 {
     int error = sv_broker_connect(broker);

@@ -104,7 +104,8 @@ static struct ibv_flow *rule_when_resumed(struct side *side, uint16_t port)
     rule_init(&rule, 0);
     rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
     for (struct timespec since = now(); (flow = ibv_create_flow(side->qp, &rule.attr)) == NULL; sched_yield())
-        CHECK(!overdue(since));
+        if (overdue(since))
+            test_failed(__FILE__, __LINE__, "%s: %s", strerror(errno), sv_explanation());
     return flow;
 }
 
@@ -230,66 +231,66 @@ static void test_a_device_is_resumed_when_its_refused_rule_is_removed(void)
 
 enum { RESTARTS = 8 };
 
-struct restarter {
-    struct scene *scene;
-    const char *policy;
+/* A thread that adds and removes a rule. */
+struct changer {
+    struct side *side;
     pthread_t thread;
-    _Atomic unsigned changes;       /* of rules */
-    _Atomic bool done;
+    _Atomic unsigned changes;
+    _Atomic bool ends;
 };
 
-static void await_change(struct restarter *restarter)
+static void *change_rules(void *argument)
 {
-    unsigned changes = atomic_load(&restarter->changes);
-    for (struct timespec since = now(); atomic_load(&restarter->changes) == changes; sched_yield())
-        CHECK(!overdue(since));
-}
-
-/* Each broker ends while the device's rules change at it. */
-static void *restart(void *argument)
-{
-    struct restarter *restarter = argument;
-    for (int i = 0; i < RESTARTS; i++) {
-        await_change(restarter);
-        scene_end_broker(restarter->scene);
-        scene_restart_broker(restarter->scene, restarter->policy);
+    struct changer *changer = argument;
+    struct rule rule;
+    rule_init(&rule, 0);
+    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, SECOND_PORT);
+    while (!atomic_load(&changer->ends)) {
+        struct ibv_flow *flow = ibv_create_flow(changer->side->qp, &rule.attr);
+        if (flow != NULL)
+            CHECK_EQ(0, ibv_destroy_flow(flow));
+        atomic_fetch_add(&changer->changes, flow != NULL);
     }
-    atomic_store(&restarter->done, true);
     return NULL;
 }
 
-/* Frames of a rule arrive all the time. */
+static void await_change(struct changer *changer)
+{
+    unsigned changes = atomic_load(&changer->changes);
+    for (struct timespec since = now(); atomic_load(&changer->changes) == changes; sched_yield())
+        CHECK(!overdue(since));
+}
+
+/*
+ * Each broker ends while the device's rules change at it. Frames of another rule arrive all the time. The brokers start
+ * in this thread, because a broker's processes end with the thread that started them (PR_SET_PDEATHSIG).
+ */
 static void test_no_frame_is_lost_while_brokers_end(void)
 {
     struct wire wire;
     struct scene scene;
     struct stream stream;
     char policy[POLICY_TEXT_BYTES];
-    struct restarter restarter = {.scene = &scene};
-    struct rule rule;
     if (!have_namespace())
         return;
     link_open(&wire, 1500, 1);
     scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
-    restarter.policy = policy_for(policy, &wire, "modes=generic " BOTH_PORTS);
+    (void)policy_for(policy, &wire, "modes=generic " BOTH_PORTS);
     wire_open_on(&wire, "xdp");
+    struct changer changer = {.side = &wire.side[1]};
     struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
-    rule_init(&rule, 0);
-    rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, SECOND_PORT);
     stream_start(&stream, &wire);
-    CHECK_EQ(0, pthread_create(&restarter.thread, NULL, restart, &restarter));
-    while (!atomic_load(&restarter.done)) {
-        struct ibv_flow *flow = ibv_create_flow(wire.side[1].qp, &rule.attr);
-        if (flow != NULL)
-            CHECK_EQ(0, ibv_destroy_flow(flow));
-        atomic_fetch_add(&restarter.changes, flow != NULL);
+    CHECK_EQ(0, pthread_create(&changer.thread, NULL, change_rules, &changer));
+    for (int i = 0; i < RESTARTS; i++) {
+        await_change(&changer);
+        scene_end_broker(&scene);
+        scene_restart_broker(&scene, policy);
     }
-    CHECK_EQ(0, pthread_join(restarter.thread, NULL));
-    struct ibv_flow *second = rule_when_resumed(&wire.side[1], SECOND_PORT);
+    await_change(&changer);
+    atomic_store(&changer.ends, true);
+    CHECK_EQ(0, pthread_join(changer.thread, NULL));
     stream_await_next(&stream);
     stream_end(&stream);
-    check_delivers(&wire, SECOND_PORT, 1);
-    CHECK_EQ(0, ibv_destroy_flow(second));
     CHECK_EQ(0, ibv_destroy_flow(first));
     wire_close(&wire);
     scene_close(&scene);
