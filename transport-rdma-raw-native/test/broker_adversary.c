@@ -35,7 +35,7 @@ struct adversary {
     bool is_asked[CONNECTIONS];         /* a reply may be in flight */
     int kept[MAX_KEPT];                 /* descriptors of any kind */
     unsigned kept_count;
-    int device[SV_BROKER_MAX_FDS];      /* descriptors of the last device, some of which may be closed by now */
+    int device[SV_BROKER_MAX_FDS];      /* copies of the descriptors of the last device */
     unsigned device_count;
     uint32_t asked_mode;                /* mode of the last request for a device */
     uint32_t device_mode;
@@ -78,9 +78,12 @@ static size_t make_request(struct adversary *adversary, uint8_t *bytes)
     struct sv_broker_request *request = (struct sv_broker_request *)(void *)bytes;
     memset(request, 0, sizeof *request);
     request->version = SV_BROKER_VERSION;
-    request->call = draw(adversary, 4) == 0   ? SV_BROKER_OPEN
-                    : draw(adversary, 4) == 0 ? SV_BROKER_RESUME
-                                              : draw(adversary, SV_BROKER_CALL_COUNT + 1);
+    const uint32_t resume_each = adversary->device_count > 0 ? 2 : 16;
+    request->call = draw(adversary, SV_BROKER_CALL_COUNT + 1);
+    if (draw(adversary, 4) == 0)
+        request->call = SV_BROKER_OPEN;
+    else if (draw(adversary, resume_each) == 0)
+        request->call = SV_BROKER_RESUME;
     request->sequence = draw(adversary, 4);
     if (request->call == SV_BROKER_OPEN) {
         strcpy(request->open.netdev, draw(adversary, 8) == 0 ? "lo" : adversary->wire->name[0]);
@@ -181,6 +184,23 @@ static void map_memory(struct adversary *adversary, int fd)
     adversary->memory_bytes = (size_t)bytes;
 }
 
+/* While it has the link, the interface has a program, and no other device can be opened. */
+static void drop_device(struct adversary *adversary)
+{
+    close_fds(adversary->device, adversary->device_count);
+    adversary->device_count = 0;
+}
+
+/* Keeps copies, because the adversary closes descriptors at random. */
+static void keep_device(struct adversary *adversary, unsigned count)
+{
+    drop_device(adversary);
+    for (unsigned i = 0; i < count; i++)
+        adversary->device[i] = dup(adversary->kept[adversary->kept_count - count + i]);
+    adversary->device_count = count;
+    adversary->device_mode = adversary->asked_mode;
+}
+
 static void receive(struct adversary *adversary, unsigned which, int flags)
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_MAX_FDS * sizeof(int))];
@@ -205,16 +225,12 @@ static void receive(struct adversary *adversary, unsigned which, int flags)
         memcpy(&received, CMSG_DATA(rights) + i * sizeof received, sizeof received);
         if (i == SV_BROKER_FD_MEMORY)
             map_memory(adversary, received);
-        if (count > SV_BROKER_FD_SOCKETS)
-            adversary->device[i] = received;
         keep(adversary, received);
     }
-    if (count > SV_BROKER_FD_SOCKETS) {
-        adversary->device_count = count;
-        adversary->device_mode = adversary->asked_mode;
-    } else {
+    if (count <= SV_BROKER_FD_SOCKETS)
         adversary->report->resumed++;
-    }
+    else if (adversary->kept_count < MAX_KEPT)
+        keep_device(adversary, count);
     adversary->report->devices++;
 }
 
@@ -343,6 +359,8 @@ static int connect_once(const struct scene *scene)
 static void step(struct adversary *adversary)
 {
     unsigned which = draw(adversary, CONNECTIONS);
+    if (draw(adversary, 64) == 0)
+        drop_device(adversary);
     int *fd = &adversary->connection[which];
     if (*fd < 0) {
         *fd = connect_once(adversary->scene);
