@@ -19,7 +19,7 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
             .traffic("received.by-kernel", RdmaRawDatagramStatistics::receivedByKernel,
                     "datagrams received by the kernel socket on the same port")
             .traffic("received.unsteered", RdmaRawDatagramStatistics::receivedUnsteered,
-                    "frames received through a broader rule than those of the channel")
+                    "frames that matched no flow rule of the channel")
             .traffic("received.fragments", RdmaRawDatagramStatistics::receivedFragments, "fragments received")
             .traffic("reassembled", RdmaRawDatagramStatistics::reassembledDatagrams,
                     "datagrams reassembled from fragments")
@@ -83,7 +83,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     }
 
     /**
-     * Returns the number of frames that matched no flow rule of the channel. The host of the channel dispatched them.
+     * Returns the number of frames that matched no flow rule of the channel. They arrived by a
+     * broader rule, and the transport dispatched them to the channel.
      */
     public long receivedUnsteered() {
         return counters.receivedUnsteered;

@@ -36,8 +36,8 @@ public final class RdmaRawTcpLimits {
      * Sets the number of retransmissions for the connection of a closed channel (tcp_orphan_retries): 1 to 60, default
      * 8.
      *
-     * <p>If the peer answers but keeps its window closed, at least this number of probes is sent. The connection then
-     * ends when in addition the probe interval has grown to {@link RdmaRawTcpSettings#maxRto}.
+     * <p>If the peer answers but keeps its window closed, the connection ends after this number of probes, but not
+     * before the interval between probes has reached {@link RdmaRawTcpSettings#maxRto}.
      */
     public RdmaRawTcpLimits orphanRetries(int retries) {
         TcpConfig.builder().orphanRetries(retries);
@@ -56,7 +56,8 @@ public final class RdmaRawTcpLimits {
 
     /**
      * Sets the maximum number of bytes that connections of closed channels may have queued in total: 0 to 2^60, default
-     * 256 MiB. Beyond it, the connection without progress for the longest time is reset and counted.
+     * 256 MiB. Beyond it, the connection without progress for the longest time is reset and counted as
+     * {@code orphan-overflows}.
      */
     public RdmaRawTcpLimits maxOrphanBytes(long bytes) {
         limits.maxOrphanBytes(bytes);

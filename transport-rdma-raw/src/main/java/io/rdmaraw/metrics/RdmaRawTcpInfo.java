@@ -56,12 +56,12 @@ import io.netty.util.internal.UnstableApi;
  * @param deliveredMarkedBytes       the part of {@code deliveredBytes} that was acknowledged with congestion
  *                                   marks
  * @param duplicatesReported         segments that the peer reported to have received twice (D-SACK)
- * @param reorderings                segments that arrived at the peer after a segment sent later
+ * @param reorderings                segments that the peer received out of order: after a segment that was sent later
  * @param busyNanos                  total time during which data was queued or in flight
  * @param windowLimitedNanos         the part of {@code busyNanos} during which only the peer's window limited
  *                                   sending
- * @param sendBufferLimitedNanos     the part of {@code busyNanos} during which all buffered data was sent while
- *                                   more was written than the send buffer holds
+ * @param sendBufferLimitedNanos     the part of {@code busyNanos} during which the send buffer, and not the network,
+ *                                   limited sending: all data in it was sent, and more data waited for room
  * @param receivedDscp               DSCP of the last data segment received
  * @param pacingRate                 pacing rate in payload bytes per second, or 0 if sending is not paced
  * @param deliveryRate               last measured delivery rate in bytes per second, or 0 if the congestion

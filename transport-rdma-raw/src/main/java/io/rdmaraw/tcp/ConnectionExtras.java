@@ -82,7 +82,7 @@ final class ConnectionExtras {
     long deliveredMarkedBytes;
     /** Segments that the peer received twice, according to D-SACK. */
     int duplicatesReported;
-    /** Number of segments that arrived after a segment sent later. */
+    /** Number of segments that the peer received after a segment that was sent later. */
     int reorderings;
     long windowLimitedNanos;
     long sendBufferLimitedNanos;

@@ -293,9 +293,9 @@ public final class TcpConfig implements Cloneable {
 
         /**
          * Sets the number of retries for connections that the user has closed (as Linux's tcp_orphan_retries), 1
-         * to 60. Default 8. If the peer answers but keeps its window closed, the connection also ends, when in
-         * addition the probe interval has reached {@link #maxRtoNanos}. With a timeout of 200 ms this takes 205
-         * s. The time restarts only if the peer acknowledges new data.
+         * to 60. Default 8. If the peer answers but keeps its window closed, the connection ends after this
+         * number of probes, but not before the interval between probes has reached {@link #maxRtoNanos}. With a
+         * timeout of 200 ms this takes 205 s. The time restarts only if the peer acknowledges new data.
          */
         public Builder orphanRetries(int value) {
             config.orphanRetries = intInRange("orphanRetries", value, 1, 60);

@@ -51,7 +51,7 @@ import io.rdmaraw.tcp.send.SendState;
  * @param deliveredBytes        bytesAcked, and the bytes that the peer has SACKed
  * @param deliveredMarkedBytes  delivered bytes for which the peer reported congestion marks
  * @param duplicatesReported    segments that the peer received twice (D-SACK)
- * @param reorderings           segments that arrived at the peer after a segment sent later
+ * @param reorderings           segments that the peer received after a segment that was sent later
  * @param busyNanos             total time with data queued or in flight
  * @param windowLimitedNanos    part of busyNanos in which only the peer's window prevented sending
  * @param sendBufferLimitedNanos part of busyNanos in which all data was sent and the user waited for room in the

@@ -3,8 +3,8 @@ package io.rdmaraw.verbs;
 import io.rdmaraw.ffi.Errno;
 
 /**
- * Reports a failed verbs call. The message contains the call, the error and, if known, the remedy. Programs
- * catch such exceptions; only the transport creates them.
+ * Reports a failed verbs call. The message contains the failed call or action, the error and, if known, the remedy.
+ * Programs catch such exceptions; only the transport creates them.
  */
 public final class VerbsException extends RuntimeException {
     private static final long serialVersionUID = 1L;
@@ -15,8 +15,9 @@ public final class VerbsException extends RuntimeException {
     /**
      * Creates an exception with the given message; {@link #of} builds the usual one.
      *
-     * @param call the C function, for example {@code ibv_reg_mr}
-     * @param errno the error number, for example 1 for EPERM
+     * @param call    the C function, for example {@code ibv_reg_mr}; not added to the message
+     * @param errno   the error number, for example 1 for EPERM; not added to the message
+     * @param message the complete message
      */
     public VerbsException(String call, int errno, String message) {
         super(message);
@@ -47,6 +48,8 @@ public final class VerbsException extends RuntimeException {
     /**
      * Creates an exception for a failed call of softverbs, with the explanation that softverbs has returned.
      *
+     * @param call        the C function; not part of the message
+     * @param errno       the error number
      * @param what        the action that failed, for example {@code cannot open soft:xdp:eth0}
      * @param explanation the text of softverbs; if empty, the message describes the error number
      */
