@@ -140,7 +140,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
         return address.getAddress() instanceof Inet6Address ipv6 ? ipv6.getScopeId() : 0;
     }
 
-    /** Returns whether the send buffer is full. The receiver is notified when it has room again. */
+    /** Returns whether the send buffer is full. {@link Receiver#onKernelSendRoom} is called when it has room again. */
     public boolean isSendBufferFull() {
         return full;
     }

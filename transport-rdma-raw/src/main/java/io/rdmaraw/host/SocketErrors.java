@@ -46,8 +46,8 @@ public final class SocketErrors {
     }
 
     /**
-     * Returns the network interface of a device by its index, so that it may have been renamed. Throws an exception if
-     * it does not exist.
+     * Returns the network interface of a device by its index, which stays the same if the interface is renamed. Throws
+     * an exception if it does not exist.
      */
     static Link requireLink(NetworkSnapshot snapshot, String deviceName, String linkName, int linkIndex)
             throws SocketException {

@@ -208,7 +208,10 @@ final class TakeoverPredecessor {
         }
     }
 
-    /** Starts to serve. First drops the frames in the queues: the predecessor has received them too. */
+    /**
+     * Starts to serve in the given role. First processes the queued frames in the present role. If that is WAITING,
+     * unmatched segments are ignored, because the predecessor has received them too.
+     */
     private void serve(Role role) throws IOException {
         Set<TcpStack> stacks = new LinkedHashSet<>();
         takenPorts.values().forEach(port -> stacks.addAll(port.stacks()));

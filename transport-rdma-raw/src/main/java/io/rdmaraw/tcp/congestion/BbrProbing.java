@@ -19,9 +19,14 @@ final class BbrProbing {
     private final BbrModel model;
     private final BbrBounds bounds;
     private AckPhase ackPhase = AckPhase.INIT;
-    /** The data being acknowledged or lost was sent while probing, so its losses show how much is too much. */
+    /**
+     * Whether the data being acknowledged or lost was sent while probing. Its losses then show whether the probe sent
+     * too much.
+     */
     private boolean probeSample;
+    /** Whether the last probe that ended lost too much. */
     private boolean priorTooHigh;
+    /** Whether the last probe ended early, as a precaution. */
     private boolean priorPrecautionary;
     private long cycleStampNanos;
     private long waitNanos;
