@@ -24,8 +24,8 @@ static const struct {
 enum { NEEDED = sizeof needed / sizeof needed[0] };
 
 /*
- * With CAP_IPC_LOCK, memory of sockets does not count against the limit of locked memory. The queues of the interfaces
- * bound it.
+ * With CAP_IPC_LOCK, memory of sockets does not count against the limit of locked memory. The number of receive
+ * queues limits it instead.
  */
 static uint64_t kept_set(void)
 {

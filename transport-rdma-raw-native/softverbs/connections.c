@@ -146,9 +146,9 @@ static struct sv_bpf_marks *opening_bucket(const struct sv_connections *connecti
 }
 
 /*
- * Adds two marks of a sent SYN. The first one is the connection, which the XDP program ignores after a few seconds. The
- * second one is the proof: a hash of the connection and of the number that acknowledges the SYN. Its age does not
- * matter, because only a peer that has received the SYN knows the number.
+ * Adds two marks of a sent SYN. The first one is the hash of the connection. The XDP program ignores this mark
+ * after a few seconds. The second one is the proof: a hash of the connection and of the number that acknowledges the
+ * SYN. Its age does not matter, because only a peer that has received the SYN knows the number.
  */
 static void insert_opening_marks(const struct sv_connections *connections, uint64_t connection, const uint8_t *tcp,
                                  uint32_t time)

@@ -189,8 +189,9 @@ enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 int sv_event_source_add(int epoll_fd, int fd, enum sv_event_source source);
 /* A poller has moved frames while the sockets are in an epoll instance. `moved` is the result of drain(). */
 void sv_event_source_on_frames_polled(struct sv_netdev_port *port, unsigned moved);
-/* Removes the sockets from the receive thread's epoll instance, or puts them back if a queue is armed. */
+/* Removes the sockets from the receive thread's epoll instance. */
 void sv_event_source_pause(struct sv_netdev_port *port);
+/* Puts them back if a queue is armed and no channel has them. */
 void sv_event_source_resume(struct sv_netdev_port *port);
 /* Wakes the receive thread. */
 void sv_receive_thread_wake(struct sv_netdev_port *port);

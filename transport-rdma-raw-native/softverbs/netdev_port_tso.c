@@ -80,7 +80,7 @@ static void write_header(uint8_t *header, const struct sv_tso_request *request)
     memcpy(header + layout.l4_offset + SV_TCP_CHECKSUM_AT, &pseudo, 2);
 }
 
-/* Marks the connection as known, as for any other segment: an answer may consist of TSO sends only. */
+/* Marks the connection as known. Other sends do so too, but a response may consist of TSO sends only. */
 static void track(const struct sv_netdev_port *port, const struct sv_tso_request *request)
 {
     const struct sv_frame header = {.data = request->header, .length = request->header_bytes};

@@ -188,7 +188,10 @@ static inline void send_one(struct sv_burst *burst, const struct ibv_send_wr *wr
         finish_burst(burst);
 }
 
-/* The sq.lock keeps the cached target alive while no rule changes. */
+/*
+ * Returns the first cached target, or NULL if there is none or the flow rules have changed since it was cached. The
+ * caller holds sq.lock, which keeps the target alive.
+ */
 static inline const struct sv_rq *likely_target(const struct sv_qp *qp)
 {
     const struct sv_cached_verdict *cache = qp->sq.cache;
