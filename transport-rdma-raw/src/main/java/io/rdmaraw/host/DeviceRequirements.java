@@ -1,7 +1,7 @@
 package io.rdmaraw.host;
 
 import io.rdmaraw.ffi.Errno;
-import io.rdmaraw.net.CapabilityBroker;
+import io.rdmaraw.net.BrokerConnection;
 import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.VerbsException;
 
@@ -41,7 +41,7 @@ public final class DeviceRequirements {
 
     /** Checks this host. */
     public DeviceRequirements() {
-        this(Path.of("/"), CapabilityBroker.isConfigured());
+        this(Path.of("/"), BrokerConnection.isConfigured());
     }
 
     /**

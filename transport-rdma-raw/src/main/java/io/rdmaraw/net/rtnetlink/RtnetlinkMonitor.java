@@ -2,7 +2,7 @@ package io.rdmaraw.net.rtnetlink;
 
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeSocket;
-import io.rdmaraw.net.CapabilityBroker;
+import io.rdmaraw.net.BrokerConnection;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
 import io.rdmaraw.net.LocalAddress;
@@ -67,7 +67,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     private boolean outdated;
     /** Set if the kernel has refused this process, so a broker is used. */
     private boolean usesBroker;
-    private CapabilityBroker broker;
+    private BrokerConnection broker;
     private volatile NetworkSnapshot snapshot;
     private volatile long overflows;
 
@@ -331,7 +331,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
         requests.send(RtnetlinkDecoder.addAddress(writer, RtnetlinkDecoder.NDA_DST, neighbor));
         requests.awaitReply(reader, requestSequence);
         int errno = reader.errno();
-        if (errno == Errno.EPERM && CapabilityBroker.isConfigured()) {
+        if (errno == Errno.EPERM && BrokerConnection.isConfigured()) {
             usesBroker = true;
             solicitByBroker(linkIndex, neighbor);
         } else if (errno != 0) {
@@ -344,7 +344,7 @@ public final class RtnetlinkMonitor implements AutoCloseable {
     private void solicitByBroker(int linkIndex, IpAddress neighbor) throws IOException {
         boolean isNew = broker == null;
         if (isNew) {
-            broker = CapabilityBroker.connect();
+            broker = BrokerConnection.connect();
         }
         try {
             broker.solicit(linkIndex, neighbor);

@@ -4,7 +4,7 @@ import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NativeSocket;
-import io.rdmaraw.net.CapabilityBroker;
+import io.rdmaraw.net.BrokerConnection;
 import io.rdmaraw.net.IpAddress;
 
 import java.io.IOException;
@@ -202,7 +202,7 @@ public final class SocketFilter {
      */
     public void attachToTcp(int fd) throws IOException {
         int error = attach(fd);
-        if (error == -Errno.EPERM && CapabilityBroker.isConfigured()) {
+        if (error == -Errno.EPERM && BrokerConnection.isConfigured()) {
             attachByBroker(fd);
         } else if (error != 0) {
             throw new IOException(Errno.describe(-error) + (error == -Errno.EPERM ? EPERM_EXPLANATION : ""));
@@ -211,7 +211,7 @@ public final class SocketFilter {
 
     private void attachByBroker(int fd) throws IOException {
         long program = newProgram();
-        try (CapabilityBroker broker = CapabilityBroker.connect()) {
+        try (BrokerConnection broker = BrokerConnection.connect()) {
             broker.attachFilter(fd, program + PROGRAM_BYTES, instructions.size());
         } finally {
             Libc.free(program);

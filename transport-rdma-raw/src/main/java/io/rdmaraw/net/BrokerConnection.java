@@ -18,7 +18,7 @@ import java.util.concurrent.locks.LockSupport;
  * <p>{@code broker.h} of softverbs defines the protocol: each request is one message and has one reply. Not
  * thread-safe.
  */
-public final class CapabilityBroker implements AutoCloseable {
+public final class BrokerConnection implements AutoCloseable {
     private static final String ENVIRONMENT_VARIABLE = "SOFTVERBS_BROKER";
     private static final int AF_UNIX = 1;
     private static final int SOCK_SEQPACKET = 5;
@@ -67,7 +67,7 @@ public final class CapabilityBroker implements AutoCloseable {
     private final long reply = Libc.allocateZeroed(REPLY_BYTES);
     private int lastSequence;
 
-    private CapabilityBroker(NativeSocket socket) {
+    private BrokerConnection(NativeSocket socket) {
         this.socket = socket;
         waiter = new FdWaiter(socket.fd());
     }
@@ -83,11 +83,11 @@ public final class CapabilityBroker implements AutoCloseable {
      *
      * @throws IOException if no broker listens there
      */
-    public static CapabilityBroker connect() throws IOException {
+    public static BrokerConnection connect() throws IOException {
         return connect(System.getenv(ENVIRONMENT_VARIABLE));
     }
 
-    static CapabilityBroker connect(String path) throws IOException {
+    static BrokerConnection connect(String path) throws IOException {
         byte[] name = path.getBytes(StandardCharsets.UTF_8);
         if (name.length >= PATH_BYTES) {
             throw new IOException(ENVIRONMENT_VARIABLE + " is too long for the path of a Unix socket");
@@ -104,7 +104,7 @@ public final class CapabilityBroker implements AutoCloseable {
         } finally {
             Libc.free(address);
         }
-        return new CapabilityBroker(socket);
+        return new BrokerConnection(socket);
     }
 
     /** EAGAIN means that the broker's backlog is full, which is temporary. */
