@@ -111,7 +111,7 @@ final class AgentReport implements RdmaRawAgentMXBean {
     }
 
     @Override
-    public String getCarried() {
+    public String getServedTraffic() {
         return options.description();
     }
 

@@ -5,7 +5,7 @@ import java.util.List;
 /** The state of the agent in this process, registered as {@code io.rdmaraw:type=Agent}. */
 public interface RdmaRawAgentMXBean {
     /** Returns a description of the traffic that the device and the kernel serve. */
-    String getCarried();
+    String getServedTraffic();
 
     /** Returns {@code on}, {@code waits for Netty}, or the reason why the program runs without the transport. */
     String getState();
