@@ -5,7 +5,7 @@ import io.rdmaraw.tools.demo.server.DnsDemo;
 import io.rdmaraw.tools.demo.server.HttpDemo;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.run.EndOnSignal;
-import io.rdmaraw.tools.run.OwnFrames;
+import io.rdmaraw.tools.run.SelfLoopback;
 import java.io.PrintWriter;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -55,7 +55,7 @@ public final class DemoCommand implements Callable<Integer> {
         DemoOptions options = new DemoOptions(device, echoDevice == null ? device : echoDevice, seconds,
                 frameBytes, window);
         if (options.device().equals(options.echoDevice())) {
-            OwnFrames.receive();
+            SelfLoopback.enable();
         }
         try (EndOnSignal keepRunning = new EndOnSignal()) {
             DemoResult result = new EchoDemo(options, spec.commandLine().getErr(), keepRunning).run();

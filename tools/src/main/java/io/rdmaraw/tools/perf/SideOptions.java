@@ -1,6 +1,6 @@
 package io.rdmaraw.tools.perf;
 
-import io.rdmaraw.tools.run.OwnFrames;
+import io.rdmaraw.tools.run.SelfLoopback;
 import picocli.CommandLine.Option;
 
 /** The options that select the side and its device. */
@@ -39,7 +39,7 @@ final class SideOptions {
             throw new IllegalArgumentException("--server-device goes with both sides here, without -Z and -P");
         }
         if (both() && (serverDevice == null || serverDevice.equals(device))) {
-            OwnFrames.receive();
+            SelfLoopback.enable();
         }
     }
 
