@@ -87,7 +87,7 @@ final class DatagramFlowRules {
             steer();
         } catch (VerbsException e) {
             LOGGER.warn("{}: cannot update the flow rules of {}; those of previous addresses remain",
-                    network.deviceName(), receiver.local(), e);
+                    network.deviceName(), receiver.localSocketAddress(), e);
         }
     }
 
@@ -128,7 +128,7 @@ final class DatagramFlowRules {
      */
     private void steerCoarsely(FrameReceiver coarse, VerbsException cause) {
         LOGGER.warn("{}: {} uses broader flow rules, because the device has no room for exact ones: {}",
-                network.deviceName(), receiver.local(), cause.getMessage());
+                network.deviceName(), receiver.localSocketAddress(), cause.getMessage());
         counters.coarselySteered = true;
         try {
             deviceQueue.attach(coarse, network.coarseFlows());

@@ -41,11 +41,11 @@ final class DatagramReceiver {
     /** Parser of reassembled datagrams. Separate, because they are not counted as received frames. */
     private final FrameParser reassembledParser = new FrameParser(new ParseCounters());
     private final ParsedFrame reassembled = new ParsedFrame();
-    private InetSocketAddress local;
-    private IpAddress localAddress;
+    private InetSocketAddress localSocketAddress;
+    private IpAddress localIp;
     private boolean localAny;
     private boolean connected;
-    private IpAddress remoteAddress;
+    private IpAddress remoteIp;
     private int remotePort;
 
     DatagramReceiver(DatagramEndpoint endpoint, DatagramSink sink, DatagramMemberships memberships) {
@@ -63,20 +63,20 @@ final class DatagramReceiver {
 
     /** Sets the addresses against which datagrams are checked. */
     void setAddresses(InetSocketAddress newLocal, InetSocketAddress remoteOrNull) {
-        local = newLocal;
-        localAddress = IpAddress.of(newLocal.getAddress());
-        localAny = localAddress.isAny();
+        localSocketAddress = newLocal;
+        localIp = IpAddress.of(newLocal.getAddress());
+        localAny = localIp.isAny();
         connected = remoteOrNull != null;
-        remoteAddress = connected ? IpAddress.of(remoteOrNull.getAddress()) : null;
+        remoteIp = connected ? IpAddress.of(remoteOrNull.getAddress()) : null;
         remotePort = connected ? remoteOrNull.getPort() : 0;
     }
 
-    InetSocketAddress local() {
-        return local;
+    InetSocketAddress localSocketAddress() {
+        return localSocketAddress;
     }
 
     int localPort() {
-        return local.getPort();
+        return localSocketAddress.getPort();
     }
 
     /**
@@ -191,7 +191,7 @@ final class DatagramReceiver {
 
     private InetSocketAddress recipient(long destinationHigh, long destinationLow) {
         return endpoint.settings().isReceiveOriginalDestination()
-                ? address(destinationHigh, destinationLow, local.getPort()) : local;
+                ? address(destinationHigh, destinationLow, localSocketAddress.getPort()) : localSocketAddress;
     }
 
     /** Returns the payload without a copy. The indices of a frame with other references are not changed. */
@@ -208,8 +208,8 @@ final class DatagramReceiver {
      */
     private boolean accepts(long sourceHigh, long sourceLow, int sourcePort, long destinationHigh, long destinationLow,
                             int destinationPort) {
-        if (destinationPort != local.getPort() || connected && (sourcePort != remotePort
-                || sourceLow != remoteAddress.low() || sourceHigh != remoteAddress.high())) {
+        if (destinationPort != localSocketAddress.getPort() || connected && (sourcePort != remotePort
+                || sourceLow != remoteIp.low() || sourceHigh != remoteIp.high())) {
             return false;
         }
         if (IpAddress.isMulticast(destinationHigh, destinationLow)) {
@@ -217,7 +217,7 @@ final class DatagramReceiver {
                     new IpAddress(sourceHigh, sourceLow));
         }
         return localAny ? endpoint.network().isForHost(destinationHigh, destinationLow)
-                : localAddress.low() == destinationLow && localAddress.high() == destinationHigh;
+                : localIp.low() == destinationLow && localIp.high() == destinationHigh;
     }
 
     private boolean receiveFragment(ParsedFrame fragment) {
@@ -261,7 +261,7 @@ final class DatagramReceiver {
         IcmpErrorKind kind = IcmpErrorParser.kindOf(error.ipVersion(), IcmpHeader.type(error.transportHeaderAddress()),
                 IcmpHeader.code(error.transportHeaderAddress()));
         if (kind != null && connected && quotesLocalPort(error)) {
-            reportIcmp(kind, remoteAddress, remotePort);
+            reportIcmp(kind, remoteIp, remotePort);
         } else {
             counters.droppedNotForChannel++;
         }
@@ -269,10 +269,10 @@ final class DatagramReceiver {
 
     private boolean quotesLocalPort(ParsedFrame error) {
         ParsedFrame quote = new ParsedFrame();
-        return ipContext.parseQuote(error, quote) == ParseVerdict.UDP && quote.sourcePort() == local.getPort()
+        return ipContext.parseQuote(error, quote) == ParseVerdict.UDP && quote.sourcePort() == localSocketAddress.getPort()
                 && quote.destinationPort() == remotePort
-                && IpAddress.destinationOf(quote).equals(remoteAddress)
-                && IpAddress.sourceOf(quote).equals(localAddress);
+                && IpAddress.destinationOf(quote).equals(remoteIp)
+                && IpAddress.sourceOf(quote).equals(localIp);
     }
 
     /**
@@ -282,13 +282,13 @@ final class DatagramReceiver {
      */
     void reportIcmp(IcmpErrorKind kind, IpAddress destination, int port) {
         counters.portUnreachable += kind == IcmpErrorKind.PORT_UNREACHABLE ? 1 : 0;
-        if (!connected || port != remotePort || !destination.equals(remoteAddress)) {
+        if (!connected || port != remotePort || !destination.equals(remoteIp)) {
             return;
         }
-        String peer = remoteAddress + " port " + remotePort;
+        String peer = remoteIp + " port " + remotePort;
         switch (kind) {
             case PORT_UNREACHABLE -> sink.storeError(
-                    new PortUnreachableException("port " + remotePort + " at " + remoteAddress + " is closed"));
+                    new PortUnreachableException("port " + remotePort + " at " + remoteIp + " is closed"));
             case PROHIBITED -> sink.storeError(
                     new NoRouteToHostException("No route to host: a filter rejects datagrams to " + peer));
             case PROTOCOL_UNREACHABLE -> sink.storeError(
@@ -314,7 +314,7 @@ final class DatagramReceiver {
             return;
         }
         counters.receivedByKernel++;
-        sink.receive(new DatagramPacket(content, local, sender));
+        sink.receive(new DatagramPacket(content, localSocketAddress, sender));
     }
 
     void close() {
