@@ -16,11 +16,11 @@ import java.net.SocketAddress;
  * their own resolver. The kernel serves domain sockets. The caller owns the group and shuts it down after the client.
  */
 public final class RdmaRawRedisClient extends RedisClient {
-    private final DeviceConnections connections;
+    private final DeviceBootstraps bootstraps;
 
     private RdmaRawRedisClient(ClientResources resourcesOrNull, RdmaRawEventLoopGroup loops, RedisURI uri) {
         super(resourcesOrNull, uri);
-        connections = new DeviceConnections(loops, closeableResources);
+        bootstraps = new DeviceBootstraps(loops, closeableResources);
     }
 
     /**
@@ -48,6 +48,6 @@ public final class RdmaRawRedisClient extends RedisClient {
     protected void connectionBuilder(Mono<SocketAddress> address, ConnectionBuilder builder, ConnectionEvents events,
                                      RedisURI uri) {
         super.connectionBuilder(address, builder, events, uri);
-        connections.take(builder, uri);
+        bootstraps.moveToDevice(builder, uri);
     }
 }

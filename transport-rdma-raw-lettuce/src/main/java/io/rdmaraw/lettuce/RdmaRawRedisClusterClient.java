@@ -12,12 +12,12 @@ import java.net.SocketAddress;
 
 /** A cluster client with the same properties as {@link RdmaRawRedisClient}. */
 public final class RdmaRawRedisClusterClient extends RedisClusterClient {
-    private final DeviceConnections connections;
+    private final DeviceBootstraps bootstraps;
 
     private RdmaRawRedisClusterClient(ClientResources resourcesOrNull, RdmaRawEventLoopGroup loops,
                                       Iterable<RedisURI> nodes) {
         super(resourcesOrNull, nodes);
-        connections = new DeviceConnections(loops, closeableResources);
+        bootstraps = new DeviceBootstraps(loops, closeableResources);
     }
 
     /**
@@ -46,6 +46,6 @@ public final class RdmaRawRedisClusterClient extends RedisClusterClient {
     protected void connectionBuilder(Mono<SocketAddress> address, ConnectionBuilder builder, ConnectionEvents events,
                                      RedisURI uri) {
         super.connectionBuilder(address, builder, events, uri);
-        connections.take(builder, uri);
+        bootstraps.moveToDevice(builder, uri);
     }
 }

@@ -19,20 +19,20 @@ import java.util.Collection;
 import java.util.Objects;
 
 /**
- * Moves connections of Lettuce to the channels and loops of a device. The channel class of a Lettuce bootstrap cannot
- * be changed once it is set, so all other settings are copied to a new bootstrap. Thread-safe.
+ * Replaces bootstraps of Lettuce by bootstraps with the channels and loops of a device. The channel class of a bootstrap
+ * cannot be changed once it is set, so all other settings are copied to a new one. Thread-safe.
  */
-final class DeviceConnections implements Closeable {
+final class DeviceBootstraps implements Closeable {
     private final RdmaRawEventLoopGroup loops;
     private final AddressResolverGroup<InetSocketAddress> resolver;
 
     /**
-     * Creates the connections of a client.
+     * Creates the object for one client.
      *
      * @param loops            event loops of the connections
      * @param endingWithClient resources that the client closes when it is shut down; this object adds itself
      */
-    DeviceConnections(RdmaRawEventLoopGroup loops, Collection<? super DeviceConnections> endingWithClient) {
+    DeviceBootstraps(RdmaRawEventLoopGroup loops, Collection<? super DeviceBootstraps> endingWithClient) {
         this.loops = Objects.requireNonNull(loops, "loops");
         resolver = new DnsAddressResolverGroup(new DnsNameResolverBuilder()
                 .datagramChannelType(RdmaRawDatagramChannel.class).socketChannelType(RdmaRawSocketChannel.class));
@@ -45,7 +45,8 @@ final class DeviceConnections implements Closeable {
         resolver.close();
     }
 
-    void take(ConnectionBuilder builder, RedisURI uri) {
+    /** Replaces the bootstrap of a connection, except that of a domain socket, which the kernel serves. */
+    void moveToDevice(ConnectionBuilder builder, RedisURI uri) {
         if (uri.getSocket() != null && !uri.getSocket().isEmpty()) {
             return;
         }
