@@ -25,9 +25,9 @@ final class BbrProbing {
      */
     private boolean probeSample;
     /** Whether the last probe that ended lost too much. */
-    private boolean priorTooHigh;
+    private boolean previousProbeTooHigh;
     /** Whether the last probe ended early, as a precaution. */
-    private boolean priorPrecautionary;
+    private boolean previousProbeStoppedEarly;
     private long cycleStampNanos;
     private long waitNanos;
     private int upRounds;
@@ -71,7 +71,7 @@ final class BbrProbing {
             }
             default -> {
                 if (isTimeToGoDown(rs, cwnd)) {
-                    priorTooHigh = false;
+                    previousProbeTooHigh = false;
                     startDown(nowNanos);
                 }
             }
@@ -105,7 +105,7 @@ final class BbrProbing {
         bounds.resetShortTerm();
         upRounds = 0;
         upAckedBytes = 0;
-        priorPrecautionary = false;
+        previousProbeStoppedEarly = false;
         ackPhase = AckPhase.REFILLING;
         model.startRound();
         bbr.enter(State.PROBE_REFILL);
@@ -131,9 +131,9 @@ final class BbrProbing {
     }
 
     private boolean isTimeToGoDown(RateSample rs, int cwnd) {
-        if (priorTooHigh && rs.inFlightBytes >= bounds.inflightLongTerm) {
+        if (previousProbeTooHigh && rs.inFlightBytes >= bounds.inflightLongTerm) {
             // Deceleration: the previous probe lost too much at this level.
-            priorPrecautionary = true;
+            previousProbeStoppedEarly = true;
             return true;
         }
         if (rs.windowLimited && cwnd >= bounds.inflightLongTerm) {
@@ -178,7 +178,7 @@ final class BbrProbing {
             if (bbr.isProbeBw() && !rs.appLimited) {
                 model.advanceMaxBwFilter();
             }
-            if (bbr.isProbeBw() && priorPrecautionary && !priorTooHigh) {
+            if (bbr.isProbeBw() && previousProbeStoppedEarly && !previousProbeTooHigh) {
                 // Acceleration: the last probe was ended early as a precaution, but lost little. There may be
                 // more bandwidth.
                 startRefill();
@@ -202,7 +202,7 @@ final class BbrProbing {
                 lost.selectiveAcks)) {
             return;
         }
-        priorTooHigh = true;
+        previousProbeTooHigh = true;
         probeSample = false;
         if (!lost.appLimited) {
             long safe = BbrBounds.inflightAtLoss(lost);
