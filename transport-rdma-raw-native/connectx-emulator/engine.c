@@ -16,7 +16,7 @@ enum {
     ROUND_BUDGET = 64,              /* work requests per queue and round */
     ROUNDS_PER_CLOCK_READ = 16,     /* reading the clock costs more than a round */
     SPIN_MICROS = 20,
-    SHORT_NAPS_MICROS = 20 * 1000,
+    SHORT_NAPS_UNTIL_MICROS = 20 * 1000,    /* idle time after which naps become long */
     SHORT_NAP_NANOS = 5 * 1000,
     LONG_NAP_NANOS = 200 * 1000,
     TIMER_SLACK_NANOS = 1,          /* the default of 50 microseconds exceeds a nap */
@@ -55,7 +55,7 @@ static void sleep_if_idle(struct cx_device *device, uint64_t idle_micros)
 {
     if (idle_micros < SPIN_MICROS)
         return;
-    struct timespec nap = {0, idle_micros < SHORT_NAPS_MICROS ? SHORT_NAP_NANOS : LONG_NAP_NANOS};
+    struct timespec nap = {0, idle_micros < SHORT_NAPS_UNTIL_MICROS ? SHORT_NAP_NANOS : LONG_NAP_NANOS};
     int descriptors[CX_WIRE_DESCRIPTORS];
     struct pollfd wires[CX_WIRE_DESCRIPTORS];
     cx_wire_descriptors(device, descriptors);

@@ -51,7 +51,7 @@ void cx_ring_reset(struct cx_ring *ring)
         atomic_store(ring->record, 0);
 }
 
-static bool half_failed(const struct cx_qp *qp)
+static bool any_half_failed(const struct cx_qp *qp)
 {
     return (qp->has_sq && qp->sq.state == CX_QUEUE_ERROR) || (qp->has_rq && qp->rq.state == CX_QUEUE_ERROR);
 }
@@ -98,7 +98,7 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
      * failed. The receiving half comes first, so it has changed already if the sending half fails
      * (modify_raw_packet_qp()).
      */
-    if (to != IBV_QPS_RESET && to != qp->state && half_failed(qp)) {
+    if (to != IBV_QPS_RESET && to != qp->state && any_half_failed(qp)) {
         if (to == IBV_QPS_ERR && qp->has_rq && qp->rq.state != CX_QUEUE_ERROR)
             cx_rq_enter_error(&qp->rq);
         return EINVAL;
