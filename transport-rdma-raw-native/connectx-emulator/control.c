@@ -150,7 +150,7 @@ EXPORT int cxemu_overrun_completions(const char *name, uint32_t number, int rece
     return cq != NULL ? 0 : EINVAL;
 }
 
-EXPORT int cxemu_completion_vector(const char *name, uint32_t cqn, uint32_t *vector)
+EXPORT int cxemu_query_completion_vector(const char *name, uint32_t cqn, uint32_t *vector)
 {
     struct cx_cq *cq;
     WITH_DEVICE(name, device, {
@@ -162,7 +162,7 @@ EXPORT int cxemu_completion_vector(const char *name, uint32_t cqn, uint32_t *vec
     return cq != NULL ? 0 : EINVAL;
 }
 
-EXPORT int cxemu_region_access(const char *name, uint32_t lkey, uint32_t *access)
+EXPORT int cxemu_query_region_access(const char *name, uint32_t lkey, uint32_t *access)
 {
     const uint32_t index = (lkey >> 8) - CX_FIRST_MKEY;
     bool found = false;

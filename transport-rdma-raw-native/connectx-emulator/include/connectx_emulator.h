@@ -80,9 +80,9 @@ int cxemu_overrun_cq(const char *device, uint32_t cqn);
 /* Overruns the completion queue of a queue pair's or work queue's receives, or of its sends. */
 int cxemu_overrun_completions(const char *device, uint32_t number, int receive);
 /* Sets *vector to the completion vector of a completion queue. Returns EINVAL if there is no such queue. */
-int cxemu_completion_vector(const char *device, uint32_t cqn, uint32_t *vector);
+int cxemu_query_completion_vector(const char *device, uint32_t cqn, uint32_t *vector);
 /* Sets *access to the access flags of a memory region. Returns EINVAL if there is no such region. */
-int cxemu_region_access(const char *device, uint32_t lkey, uint32_t *access);
+int cxemu_query_region_access(const char *device, uint32_t lkey, uint32_t *access);
 /* Drop or duplicate the next `frames` frames. */
 int cxemu_drop_frames(const char *device, uint32_t frames);
 int cxemu_duplicate_frames(const char *device, uint32_t frames);

@@ -51,15 +51,15 @@ class QueuePlacementTest {
                 DirectAccess.NEVER, false, StridingReceive.NEVER));
     }
 
-    private int ask(String function, int what) {
-        MemorySegment answer = arena.allocate(ValueLayout.JAVA_INT);
+    private int query(String function, int number) {
+        MemorySegment value = arena.allocate(ValueLayout.JAVA_INT);
         assertEquals(0, NativeCall.status(EMULATOR.findOrThrow(function).address(),
-                arena.allocateFrom("mlx5_0").address(), what, answer.address()));
-        return answer.get(ValueLayout.JAVA_INT, 0);
+                arena.allocateFrom("mlx5_0").address(), number, value.address()));
+        return value.get(ValueLayout.JAVA_INT, 0);
     }
 
     private int vectorOf(CompletionQueue queue) {
-        return ask("cxemu_completion_vector", Mlx5dv.ring(queue).number());
+        return query("cxemu_query_completion_vector", Mlx5dv.ring(queue).number());
     }
 
     @Test
@@ -105,7 +105,7 @@ class QueuePlacementTest {
     @Test
     void slabsAreRegisteredWithRelaxedOrdering() {
         try (FrameQueue queue = open()) {
-            int access = ask("cxemu_region_access", queue.slots().slot(0).lkey());
+            int access = query("cxemu_query_region_access", queue.slots().slot(0).lkey());
             assertEquals(VerbsContext.ACCESS_LOCAL_WRITE, access & ~VerbsContext.ACCESS_RELAXED_ORDERING);
             assertEquals(Slab.usesRelaxedOrdering(), (access & VerbsContext.ACCESS_RELAXED_ORDERING) != 0);
         }
