@@ -112,7 +112,7 @@ static bool ensure_capacity_locked(void)
     return true;
 }
 
-static void quiesce_flows(struct sv_flow_table *flows)
+static void quiesce_device_of(struct sv_flow_table *flows)
 {
     sv_device_quiesce((struct sv_device *)((uint8_t *)flows - offsetof(struct sv_device, flows)));
 }
@@ -124,7 +124,7 @@ static struct sv_device *new_device(const char *name, const struct sv_port_ops *
     if (device == NULL)
         return NULL;
     device->mrs = sv_mr_table_create();
-    if (device->mrs == NULL || sv_flow_table_init(&device->flows, quiesce_flows) != 0) {
+    if (device->mrs == NULL || sv_flow_table_init(&device->flows, quiesce_device_of) != 0) {
         sv_mr_table_destroy(device->mrs);
         free(device);
         return NULL;
