@@ -19,8 +19,8 @@ import java.util.Collection;
 import java.util.Objects;
 
 /**
- * Replaces bootstraps of Lettuce by bootstraps with the channels and loops of a device. The channel class of a bootstrap
- * cannot be changed once it is set, so all other settings are copied to a new one. Thread-safe.
+ * Replaces bootstraps of Lettuce by bootstraps with the channels and loops of a device. The channel class of a
+ * bootstrap cannot be changed once it is set, so all other settings are copied to a new one. Thread-safe.
  */
 final class DeviceBootstraps implements Closeable {
     private final RdmaRawEventLoopGroup loops;

@@ -269,8 +269,8 @@ final class DatagramReceiver {
 
     private boolean quotesLocalPort(ParsedFrame error) {
         ParsedFrame quote = new ParsedFrame();
-        return ipContext.parseQuote(error, quote) == ParseVerdict.UDP && quote.sourcePort() == localSocketAddress.getPort()
-                && quote.destinationPort() == remotePort
+        return ipContext.parseQuote(error, quote) == ParseVerdict.UDP
+                && quote.sourcePort() == localSocketAddress.getPort() && quote.destinationPort() == remotePort
                 && IpAddress.destinationOf(quote).equals(remoteIp)
                 && IpAddress.sourceOf(quote).equals(localIp);
     }
