@@ -83,8 +83,8 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
     }
 
     /**
-     * Returns the number of frames that matched no flow rule of the channel. They arrived by a
-     * broader rule, and the transport dispatched them to the channel.
+     * Returns the number of frames that matched no flow rule of the channel. They arrived by a broader
+     * rule, and the transport dispatched them to the channel.
      */
     public long receivedUnsteered() {
         return counters.receivedUnsteered;
