@@ -315,14 +315,19 @@ void grant_close_sent_fds(struct grant *grant)
     close_fds(grant);
 }
 
-/* Keeps the programs of a device that was open. Those of a resumed device have maps whose memory is not mapped. */
-static void close_steering(struct grant *grant)
+/*
+ * Keeps the programs of a device that was open. Those of a resumed device have maps whose memory is not mapped.
+ * `delete_sockets`: the sockets of a resumed device may outlive its map, and would keep it.
+ */
+static void close_steering(struct grant *grant, bool delete_sockets)
 {
     const struct programs_of of = programs_of(grant);
     if (!grant->is_opening && !grant->is_resumed && grant->rule_count <= PROGRAMS_MAX_RULES) {
         programs_keep(&of, grant->steering, grant->program);
         return;
     }
+    if (delete_sockets && grant->steering != NULL)
+        sv_kernel_steering_delete_sockets(grant->steering);
     sv_kernel_steering_close(grant->steering);
     if (grant->program >= 0)
         close(grant->program);
@@ -334,7 +339,7 @@ void grant_close(struct grant *grant, bool free_memory)
         return;
     close_fds(grant);
     sockets_close(&grant->sockets, free_memory);
-    close_steering(grant);
+    close_steering(grant, grant->is_resumed && (free_memory || grant->is_opening || grant->link_fd >= 0));
     if (grant->link_fd >= 0)
         close(grant->link_fd);
     if (grant->mac_filter_fd >= 0)

@@ -36,6 +36,7 @@ struct grant {
     bool is_reused;                 /* steering and program are those of a closed device (programs.h) */
     bool is_resumed;                /* an ended broker has opened the device, and the client has its sockets */
     int link_fd;                    /* link of a resumed device until its program is replaced, or -1 */
+    uint32_t replaced_program_id;   /* id of that program */
     int mac_filter_fd;
     struct sockets sockets;
     /* Used while the device is opened: */

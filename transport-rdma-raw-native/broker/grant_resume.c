@@ -13,18 +13,18 @@ static struct passed_device passed_device_of(const struct grant *grant, uint64_t
 {
     return (struct passed_device){.netdev = grant->netdev, .ifindex = grant->ifindex,
                                   .native = grant->mode != SV_BROKER_MODE_GENERIC,
-                                  .zero_copy = grant->mode == SV_BROKER_MODE_ZERO_COPY, .netns_cookie = netns_cookie};
+                                  .netns_cookie = netns_cookie};
 }
 
 /* Checks everything before the first object is created: a refused request must not cost the broker further work. */
-static int check_passed(const struct grant *grant, uint32_t queue_count, uint64_t netns_cookie)
+static int check_passed(struct grant *grant, uint32_t queue_count, uint64_t netns_cookie)
 {
     const struct passed_device device = passed_device_of(grant, netns_cookie);
     if (queue_count == 0 || queue_count > SV_BPF_MAX_QUEUES ||
         grant->fd_count != SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * queue_count)
         return sv_explain(EINVAL, "%u descriptors are passed, which does not fit %u receive queues (at most %d)",
                           grant->fd_count, queue_count, SV_BPF_MAX_QUEUES);
-    int error = passed_check_link(grant->fds[SV_BROKER_RESUME_LINK], &device);
+    int error = passed_check_link(grant->fds[SV_BROKER_RESUME_LINK], &device, &grant->replaced_program_id);
     for (unsigned i = SV_BROKER_RESUME_SOCKETS; i < grant->fd_count && error == 0; i++)
         error = passed_check_socket(grant->fds[i], &device);
     return error;
@@ -56,7 +56,7 @@ static int take(struct grant *grant, unsigned at)
     return fd;
 }
 
-/* The map keeps the sockets for as long as the client has them. */
+/* The client has the sockets too. They keep the map until it is empty or they are closed. */
 static int set_sockets(struct grant *grant)
 {
     unsigned queue = 0;
@@ -115,10 +115,12 @@ int grant_commit(struct grant *grant)
 {
     if (grant->link_fd < 0)
         return sv_explain(EINVAL, "no program of '%s' is to be replaced", grant->netdev);
+    if (passed_link_program(grant->link_fd) != grant->replaced_program_id)
+        return sv_explain(ESTALE, "the XDP program of '%s' has been replaced in the meantime", grant->netdev);
     int error = sv_program_replace(grant->link_fd, grant->program);
     if (error != 0)
         return sv_explain(error, "the XDP program of '%s' can't be replaced: %s", grant->netdev, strerror(error));
-    close(grant->link_fd);      /* the client has it too */
+    close(grant->link_fd);      /* the session has it too */
     grant->link_fd = -1;
     return 0;
 }

@@ -71,24 +71,6 @@ bool passed_are_harmless(const int *fds, unsigned count, uint64_t netns_cookie)
     return true;
 }
 
-/* ---- checks against the policy's device ---- */
-
-/*
- * A link in another network namespace can name the same number of an interface. Its program cannot be the one on this
- * interface, because only the broker attaches programs.
- */
-int passed_check_link(int link_fd, const struct passed_device *device)
-{
-    struct bpf_link_info info;
-    struct sv_attached_program program;
-    if (!read_xdp_link(link_fd, &info) || info.xdp.ifindex != (uint32_t)device->ifindex ||
-        !sv_attached_find_xdp(device->ifindex, &program) || program.id != info.prog_id)
-        return sv_explain(EINVAL, "the passed link does not hold the XDP program of '%s'", device->netdev);
-    if (program.in_driver_mode != device->native)
-        return sv_explain(EACCES, "the passed link holds its program on '%s' in another mode", device->netdev);
-    return 0;
-}
-
 static bool is_zero_copy(int socket, bool *zero_copy)
 {
     struct xdp_options options = {.flags = 0};
@@ -99,21 +81,48 @@ static bool is_zero_copy(int socket, bool *zero_copy)
     return true;
 }
 
+int passed_check_mode(const int *fds, unsigned count, bool zero_copy)
+{
+    for (unsigned i = SV_BROKER_RESUME_SOCKETS; i < count; i++) {
+        bool has_zero_copy;
+        if (!is_zero_copy(fds[i], &has_zero_copy))
+            return sv_explain(errno, "the mode of a passed socket can't be read: %s", strerror(errno));
+        if (has_zero_copy != zero_copy)
+            return sv_explain(EACCES, "a passed socket is %s", has_zero_copy ? "in zerocopy mode, which was not requested"
+                                                                             : "not in zerocopy mode");
+    }
+    return 0;
+}
+
+/* ---- checks against the policy's device ---- */
+
+uint32_t passed_link_program(int link_fd)
+{
+    struct bpf_link_info info;
+    return read_xdp_link(link_fd, &info) ? info.prog_id : 0;
+}
+
 /*
- * Only CAP_NET_RAW can change the interface of such a socket, so it is one that a broker has bound. The mutex that
- * XDP_OPTIONS acquires is then held only by calls that wait for no process: setting up memory, which could wait, is
- * refused on a bound socket.
+ * A link in another network namespace can name the same number of an interface. Ids of programs are unique, and a
+ * client cannot get a link of a program that is not its own.
  */
+int passed_check_link(int link_fd, const struct passed_device *device, uint32_t *program_id)
+{
+    struct bpf_link_info info;
+    struct sv_attached_program program;
+    if (!read_xdp_link(link_fd, &info) || info.xdp.ifindex != (uint32_t)device->ifindex ||
+        !sv_attached_find_xdp(device->ifindex, &program) || program.id != info.prog_id)
+        return sv_explain(EINVAL, "the passed link does not hold the XDP program of '%s'", device->netdev);
+    if (program.in_driver_mode != device->native)
+        return sv_explain(EACCES, "the passed link holds its program on '%s' in another mode", device->netdev);
+    *program_id = info.prog_id;
+    return 0;
+}
+
+/* The session has checked kind and namespace too, but the broker does not trust it. */
 int passed_check_socket(int socket, const struct passed_device *device)
 {
-    bool zero_copy;
-    if (!is_xdp_socket(socket, device->netns_cookie) || option_of(socket, SO_BINDTOIFINDEX) != device->ifindex)
-        return sv_explain(EINVAL, "a passed descriptor is no AF_XDP socket of '%s'", device->netdev);
-    if (!is_zero_copy(socket, &zero_copy))
-        return sv_explain(errno, "the mode of a passed socket of '%s' can't be read: %s", device->netdev,
-                          strerror(errno));
-    if (zero_copy != device->zero_copy)
-        return sv_explain(EACCES, "a passed socket of '%s' is %s", device->netdev,
-                          zero_copy ? "in zerocopy mode, which was not requested" : "not in zerocopy mode");
-    return 0;
+    if (is_xdp_socket(socket, device->netns_cookie) && option_of(socket, SO_BINDTOIFINDEX) == device->ifindex)
+        return 0;
+    return sv_explain(EINVAL, "a passed descriptor is no AF_XDP socket of '%s'", device->netdev);
 }

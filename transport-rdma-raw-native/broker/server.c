@@ -214,9 +214,15 @@ static bool handle_next_message(struct server *server, struct client *client)
 
 /* ---- turns ---- */
 
+/* A resumed device needs further requests until its program is replaced. */
+static bool awaits_request(const struct grant *grant)
+{
+    return !grant->in_use || (grant->link_fd >= 0 && !grant->is_opening);
+}
+
 static bool has_timed_out(const struct client *client, int64_t now)
 {
-    return client->session_fd >= 0 && !client->grant.in_use && !client->has_slow_request &&
+    return client->session_fd >= 0 && awaits_request(&client->grant) && !client->has_slow_request &&
            now > client->deadline_millis;
 }
 
@@ -288,8 +294,11 @@ static void poll_client(struct server *server, unsigned at, bool has_message, bo
 {
     struct client *client = &server->client[at];
     /* Handles the message of a session before its end. */
-    if (has_message && client->session_fd >= 0 && !handle_next_message(server, client))
-        close_session(client, "the process has closed it or has ended");
+    if (has_message && client->session_fd >= 0 && !handle_next_message(server, client)) {
+        /* A client that does not read its answers cannot make a resumed device keep memory of the broker. */
+        server_close_device(client, "the process has closed it or has ended", client->grant.is_resumed);
+        close_session(client, "");
+    }
     if (has_ended)
         remove_client(server, at);
     else if (has_timed_out(client, now))

@@ -133,12 +133,18 @@ static void forward(struct session *session, unsigned passed_count)
 /* The session keeps its copies until the broker has answered, so that the broker never closes the last one. */
 static void handle_resume(struct session *session)
 {
-    if (session->in_bytes == sizeof session->in.request &&
-        passed_are_harmless(session->passed, session->passed_count, passed_netns_cookie(session->broker_fd)))
+    const bool zero_copy = session->in.request.resume.open.mode == SV_BROKER_MODE_ZERO_COPY;
+    int error = 0;
+    if (session->in_bytes != sizeof session->in.request ||
+        !passed_are_harmless(session->passed, session->passed_count, passed_netns_cookie(session->broker_fd)))
+        error = sv_explain(EINVAL, "a device is resumed with its XDP link, its maps and AF_XDP sockets of the broker's "
+                                   "network namespace");
+    if (error == 0)
+        error = passed_check_mode(session->passed, session->passed_count, zero_copy);
+    if (error == 0)
         forward(session, session->passed_count);
     else
-        send_result(session, sv_explain(EINVAL, "a device is resumed with its XDP link, its maps and AF_XDP sockets of "
-                                        "the broker's network namespace"));
+        send_result(session, error);
 }
 
 static void handle(struct session *session, bool is_valid)

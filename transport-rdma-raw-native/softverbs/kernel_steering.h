@@ -57,6 +57,8 @@ void sv_kernel_steering_set_redirect_ifindex(struct sv_kernel_steering *steering
 /* Sets the AF_XDP sockets of a receive queue, the main one and the one for SYNs. Returns 0 or an errno. */
 int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t queue, int main_socket,
                                    int syn_socket);
+/* Removes all sockets. A socket keeps the map in which it is, and memory for its place there, until it is closed. */
+void sv_kernel_steering_delete_sockets(struct sv_kernel_steering *steering);
 /* Sets the number of queues with sockets. Frames of queues with this number or a higher one go to the kernel. */
 void sv_kernel_steering_set_queues(struct sv_kernel_steering *steering, uint32_t queues);
 /* Sets the length above which SYNs are dropped. Call it before sv_kernel_steering_set_queues(). */

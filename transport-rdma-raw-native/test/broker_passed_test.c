@@ -3,8 +3,11 @@
 #define _GNU_SOURCE
 #include "broker_scene.h"
 
+#include <linux/bpf.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef AF_XDP
@@ -194,6 +197,82 @@ static void test_descriptors_beyond_the_queues_are_refused(void)
     leftover_close(&leftover);
 }
 
+static unsigned count_maps(void)
+{
+    unsigned count = 0;
+    union bpf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    while (syscall(SYS_bpf, BPF_MAP_GET_NEXT_ID, &attr, sizeof attr) == 0) {
+        attr.start_id = attr.next_id;
+        count++;
+    }
+    return count;
+}
+
+/* The kernel frees maps after a grace period. Returns false if more than `limit` maps are left after 10 s. */
+static bool maps_fall_to(unsigned limit)
+{
+    for (int i = 0; i < 1000 && count_maps() > limit; i++)
+        poll(NULL, 0, 10);
+    return count_maps() <= limit;
+}
+
+/* Resumes the first device, and closes the connection. */
+static void resume_and_leave(const struct leftover *leftover, bool commits)
+{
+    const struct sv_broker_request request = resume_request(leftover->wire.name[0], 1);
+    struct sv_broker_request commit = request_of(SV_BROKER_COMMIT);
+    struct sv_broker_reply reply;
+    int fds[SV_BROKER_MAX_FDS];
+    int fd = scene_connect(&leftover->scene);
+    CHECK_EQ(0, send_passing_all(fd, &request, sizeof request, leftover->passed, leftover->passed_count));
+    CHECK_EQ(1, receive_passed(fd, &reply, fds, 0));
+    close_fds(fds, 1);
+    if (commits)
+        CHECK_EQ(0, broker_transact(fd, &commit));
+    CHECK_EQ(0, shutdown(fd, SHUT_WR));
+    check_ended(fd);
+}
+
+/* The client keeps its sockets, which must not keep the maps of a device that is resumed and closed. */
+static void test_maps_of_closed_resumed_devices_are_freed(void)
+{
+    struct leftover leftover;
+    if (!have_namespace())
+        return;
+    leftover_open(&leftover, SV_BROKER_MODE_GENERIC, "modes=generic " BOTH_PORTS);
+    unsigned before = count_maps();
+    for (unsigned i = 0; i < 6; i++)
+        resume_and_leave(&leftover, false);
+    CHECK(maps_fall_to(before));
+    resume_and_leave(&leftover, true);
+    unsigned committed = count_maps();
+    resume_and_leave(&leftover, true);
+    CHECK(maps_fall_to(committed));
+    leftover_close(&leftover);
+}
+
+/* Of two clients that resume one device, the later one must not bring back an older program. */
+static void test_only_the_program_of_the_resumed_device_is_replaced(void)
+{
+    struct leftover leftover;
+    struct sv_broker_reply reply;
+    if (!have_namespace())
+        return;
+    leftover_open(&leftover, SV_BROKER_MODE_GENERIC, "modes=generic " BOTH_PORTS);
+    struct sv_broker_request commit = request_of(SV_BROKER_COMMIT);
+    const struct sv_broker_request request = resume_request(leftover.wire.name[0], 1);
+    int first = ask(&leftover, &request, leftover.passed, leftover.passed_count, &reply);
+    CHECK_EQ(0, reply.error);
+    int second = ask(&leftover, &request, leftover.passed, leftover.passed_count, &reply);
+    CHECK_EQ(0, reply.error);
+    CHECK_EQ(0, broker_transact(second, &commit));
+    CHECK_EQ(ESTALE, broker_transact(first, &commit));
+    close(first);
+    close(second);
+    leftover_close(&leftover);
+}
+
 /* A device that is resumed counts as one that is opened, and the policy applies to it. */
 static void test_the_policy_applies_to_resumed_devices(void)
 {
@@ -235,5 +314,8 @@ const struct test broker_passed_tests[] = {
     {"broker: xdp copying sockets are refused in mode zerocopy", test_copying_sockets_are_refused_in_mode_zerocopy},
     {"broker: xdp descriptors beyond the queues are refused", test_descriptors_beyond_the_queues_are_refused},
     {"broker: xdp the policy applies to resumed devices", test_the_policy_applies_to_resumed_devices},
+    {"broker: xdp maps of closed resumed devices are freed", test_maps_of_closed_resumed_devices_are_freed},
+    {"broker: xdp only the program of the resumed device is replaced",
+     test_only_the_program_of_the_resumed_device_is_replaced},
     {NULL, NULL},
 };
