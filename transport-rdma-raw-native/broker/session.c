@@ -130,7 +130,7 @@ static void forward(struct session *session, unsigned passed_count)
         refuse_fds(session->client_fd);
 }
 
-/* The session keeps its copies until the broker has answered, so that the broker never closes the last one. */
+/* The session keeps its copies until the broker has answered, so that the broker does not close the last one before. */
 static void handle_resume(struct session *session)
 {
     const bool zero_copy = session->in.request.resume.open.mode == SV_BROKER_MODE_ZERO_COPY;

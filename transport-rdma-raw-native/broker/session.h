@@ -17,7 +17,7 @@
  * for a session. It kills the session if its client opens no device in time. Only to resume a device (SV_BROKER_RESUME)
  * does the session forward descriptors, after it has checked that closing them cannot block (passed.h).
  *
- * The broker trusts nothing from a session except that it belongs to this client.
+ * The broker trusts nothing from a session except that it belongs to this client, and that it checks descriptors.
  */
 enum session_kind {
     SESSION_REQUEST,        /* a request from the client */

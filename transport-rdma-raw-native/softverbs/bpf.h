@@ -36,8 +36,8 @@ void sv_map_clear(int map_fd, void *key);
 /* Freezes a map: no process can change it through any descriptor from then on. Returns 0 or an errno. */
 int sv_map_freeze(int map_fd);
 /*
- * Reads struct bpf_map_info, bpf_prog_info or bpf_link_info. Waits for nobody and needs no capability. Returns false if
- * the descriptor is no object of eBPF. The kind of the object is not checked.
+ * Reads struct bpf_map_info, bpf_prog_info or bpf_link_info. Needs no capability. For a link the kernel acquires
+ * rtnl_lock. Returns false if the descriptor is no object of eBPF. The kind of the object is not checked.
  */
 bool sv_object_read_info(int fd, void *info, uint32_t bytes);
 /* The arguments of sv_map_create(). */

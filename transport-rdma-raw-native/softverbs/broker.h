@@ -167,8 +167,9 @@ bool sv_broker_is_configured(void);
 int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wanted, int ifindex,
                    int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout);
 /*
- * One thread at a time may call the following functions. Each waits for the broker, for a bounded time. If the broker
- * has ended, adding or removing a rule first resumes the device at its successor, at most once a second.
+ * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If the
+ * broker has ended, adding or removing a rule first resumes the device at its successor, with a request for each rule.
+ * After a failed attempt the next one waits for a second.
  */
 
 /*
