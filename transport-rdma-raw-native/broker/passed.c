@@ -88,8 +88,8 @@ int passed_check_mode(const int *fds, unsigned count, bool zero_copy)
         if (!is_zero_copy(fds[i], &has_zero_copy))
             return sv_explain(errno, "the mode of a passed socket can't be read: %s", strerror(errno));
         if (has_zero_copy != zero_copy)
-            return sv_explain(EACCES, "a passed socket is %s", has_zero_copy ? "in zerocopy mode, which was not requested"
-                                                                             : "not in zerocopy mode");
+            return sv_explain(EACCES, "a passed socket is %s",
+                              has_zero_copy ? "in zerocopy mode, which was not requested" : "not in zerocopy mode");
     }
     return 0;
 }
