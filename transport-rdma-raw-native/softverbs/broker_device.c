@@ -120,7 +120,7 @@ static void record_failure(struct sv_broker *broker, int error)
     broker->next_resume_millis = sv_broker_now_millis() + RESUME_MILLIS;
 }
 
-/* If nobody listens, no broker had any work, and the next attempt need not wait. */
+/* If the connection is refused, no broker had any work, and the next attempt need not wait. */
 static int attempt_to_resume(struct sv_broker *broker)
 {
     int error = sv_broker_connect(broker);
