@@ -327,13 +327,13 @@ static int mmap_shared(struct sv_kernel_steering *steering)
     return error;
 }
 
-/* The new secret makes the marks of SYNs meaningless, and the new generation the cached verdicts. */
 void sv_kernel_steering_delete_sockets(struct sv_kernel_steering *steering)
 {
     for (uint32_t i = 0; i < SV_BPF_SOCKETS_PER_QUEUE * SV_BPF_MAX_QUEUES; i++)
         sv_map_delete(steering->map_fds[SV_MAP_SOCKETS], &i);
 }
 
+/* The new secret makes the marks of SYNs meaningless, and the new generation the cached verdicts. */
 int sv_kernel_steering_reuse(struct sv_kernel_steering *steering, const uint8_t mac[6])
 {
     struct sv_bpf_rule_key key;

@@ -9,12 +9,13 @@
 
 /*
  * Creates, loads and feeds the kernel's half of flow steering: eBPF programs that know the device's rules. They pass
- * the frames that rules match to the library and all others to the kernel. The library's own search of its rules, which
- * selects the queue pair, is in flow_search.c. Only one thread at a time changes rules or the MAC address: in the
- * library the device's rules_mutex ensures this. The programs run concurrently.
+ * the frames that rules match to the library, and all others to the kernel. If a rule only wants copies, the frame goes
+ * to both. The library's own search of its rules, which selects the queue pair, is in flow_search.c. Only one thread at
+ * a time changes rules or the MAC address: in the library the device's rules_mutex ensures this. The programs run
+ * concurrently.
  *
- * Maps, programs and links are owned by descriptors. They end with the processes that have these descriptors, even if
- * a signal kills them: this process, and with a broker also the broker, see below.
+ * Maps, programs and links exist while a process has their descriptors, so a killed process leaves none. With a broker,
+ * the broker has some of the descriptors too, see below.
  */
 struct sv_kernel_steering;
 struct sv_connections;
@@ -32,12 +33,12 @@ enum sv_program {
     SV_PROGRAM_TC_REDIRECT,     /* redirects frames that rules take to a TAP interface, on which XDP_CLASSIFY runs */
     SV_PROGRAM_TC_DROP,         /* drops frames that rules take, after an AF_PACKET ring has copied them */
     SV_PROGRAM_SOCKET_MATCHES,  /* socket filter of an AF_PACKET ring: frames that match a rule */
-    SV_PROGRAM_SOCKET_COPIES,   /* the same beside AF_XDP sockets: only frames that the kernel receives too */
+    SV_PROGRAM_SOCKET_COPIES,   /* the same beside AF_XDP sockets: copies of frames that the kernel receives */
 };
 
 /*
  * Creates the maps. Returns 0 or an errno with an explanation. If `classifies` is set, as for AF_XDP, also creates the
- * maps that SV_PROGRAM_XDP_CLASSIFY needs: 10 of about 13 MiB.
+ * maps that SV_PROGRAM_XDP_CLASSIFY needs. These take 10 MiB, all maps together about 13 MiB.
  */
 int sv_kernel_steering_open(struct sv_kernel_steering **steering, const uint8_t mac[6], bool classifies);
 /* Sets the MAC address of the interface. */
@@ -57,11 +58,17 @@ void sv_kernel_steering_set_redirect_ifindex(struct sv_kernel_steering *steering
 /* Sets the AF_XDP sockets of a receive queue, the main one and the one for SYNs. Returns 0 or an errno. */
 int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t queue, int main_socket,
                                    int syn_socket);
-/* Removes all sockets. A socket keeps the map in which it is, and memory for its place there, until it is closed. */
+/*
+ * Removes all sockets. A socket that stays open would keep the memory of the map, although all descriptors of the map
+ * are closed.
+ */
 void sv_kernel_steering_delete_sockets(struct sv_kernel_steering *steering);
 /* Sets the number of queues with sockets. Frames of queues with this number or a higher one go to the kernel. */
 void sv_kernel_steering_set_queues(struct sv_kernel_steering *steering, uint32_t queues);
-/* Sets the length above which SYNs are dropped. Call it before sv_kernel_steering_set_queues(). */
+/*
+ * Sets the length above which SYNs are dropped. Such a SYN comes from a sender on this host that relies on segmentation
+ * offload, and cannot open a connection. Call it before sv_kernel_steering_set_queues().
+ */
 void sv_kernel_steering_set_max_syn_bytes(struct sv_kernel_steering *steering, uint32_t bytes);
 
 /*
@@ -95,8 +102,8 @@ const struct sv_connections *sv_kernel_steering_connections(const struct sv_kern
 
 /*
  * Rules with the same priority and mask (the header bits that they compare) are in the same subtable. Returns true if
- * the programs know the subtable of this rule. Otherwise sv_kernel_steering_add() rewrites the directory, which waits
- * for a grace period. A few subtables without rules are kept.
+ * the programs know the subtable of this rule. If not, sv_kernel_steering_add() publishes the list of subtables again,
+ * and may first wait for a grace period of RCU: milliseconds. A few subtables without rules are kept.
  */
 bool sv_kernel_steering_has_subtable(const struct sv_kernel_steering *steering, const struct sv_rule_spec *spec);
 /* Returns the number of subtables that have rules, without those that are merely kept. */
@@ -118,7 +125,7 @@ bool sv_kernel_steering_remove(struct sv_kernel_steering *steering, const struct
  * shared maps.
  */
 enum {
-    SV_TRAFFIC_MAP_COUNT = 3,               /* the first maps, of which the process maps the memory */
+    SV_TRAFFIC_MAP_COUNT = 3,               /* the first maps; the client maps their memory */
     SV_CLIENT_MAP_PROGRAMS = SV_TRAFFIC_MAP_COUNT,
     SV_CLIENT_MAP_COUNT
 };
@@ -146,14 +153,14 @@ int sv_kernel_steering_load_xdp(struct sv_kernel_steering *steering, enum sv_xdp
  */
 int sv_kernel_steering_reuse(struct sv_kernel_steering *steering, const uint8_t mac[6]);
 /*
- * For the broker: creates steering without rules for a device of an ended broker. It shares the maps of traffic that
- * the process holds, and never maps their memory. Takes ownership of the descriptors, also on an error. Returns 0 or an
+ * For the broker: creates steering without rules for a device of an ended broker. It uses the client's maps of traffic,
+ * and never calls mmap() for them (see above). Takes ownership of the descriptors, also on an error. Returns 0 or an
  * errno with an explanation: EINVAL if a descriptor is no such map.
  */
 int sv_kernel_steering_resume(struct sv_kernel_steering **steering, const uint8_t mac[6],
                               const int map_fds[SV_TRAFFIC_MAP_COUNT]);
 /*
- * For the process: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
+ * For the client: creates steering without rules. Takes ownership of the descriptors, also on an error. Returns 0 or
  * an errno.
  */
 int sv_kernel_steering_adopt(struct sv_kernel_steering **steering, const int map_fds[SV_CLIENT_MAP_COUNT]);

@@ -68,7 +68,7 @@ struct batch {
     struct sv_xdp_receive_socket *rx_socket;
     struct sv_device *device;
     uint32_t max_frame_bytes;
-    bool drops_unsolicited;         /* the burst began before filtered_until_position */
+    bool drops_unsolicited;         /* the burst's first descriptor lies before filtered_until_position */
     unsigned cost;                  /* of the dispatched frames: 1 each, SV_GSO_COST_FRAMES if delivered unsegmented */
     unsigned count;                 /* frames in `frame` */
     struct sv_frame frame[SV_BURST];
@@ -110,8 +110,8 @@ static void complete_checksums(struct batch *batch)
 }
 
 /*
- * Drops unsolicited segments if the burst does, completes checksums, dispatches the frames and empties the batch. May
- * be called several times in a burst.
+ * Dispatches the frames of the batch and empties it. Before that it completes checksums and, if `drops_unsolicited` is
+ * set, drops unsolicited segments. May be called several times in a burst.
  */
 static void dispatch_batch(struct batch *batch)
 {
@@ -214,9 +214,10 @@ struct chain {
 };
 
 /*
- * Finds the chunks of the frame at `position`. The kernel has filled the ring up to `end`. Returns their number, or 0
- * if the last chunk has not arrived yet. A frame with more than SV_XDP_MAX_CHAIN_CHUNKS chunks cannot be used. For it
- * the function returns that number and sets `skipping_chain`, and process_chain() discards the rest as it arrives.
+ * Finds the chunks of the frame at `position`. The kernel has filled the ring up to `end`. Returns the number of
+ * chunks, or 0 if the last one has not arrived yet. A frame of more than SV_XDP_MAX_CHAIN_CHUNKS chunks cannot be used:
+ * the function returns SV_XDP_MAX_CHAIN_CHUNKS and sets `skipping_chain`, and process_chain() discards the rest as it
+ * arrives.
  */
 static unsigned find_chain(struct sv_xdp_queue *queue, struct sv_xdp_receive_socket *rx_socket, uint32_t position,
                            uint32_t end, struct chain *chain)
@@ -267,7 +268,7 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
         return 0;
     if (chain.length >= ETH_HLEN && chain.length <= batch->max_frame_bytes && !rx_socket->skipping_chain)
         return assemble_frame(batch, &chain) ? parts : 0;
-    /* The kernel needs fewer chunks for 64 KB, so a chain that is too long holds more, unless it is malformed. */
+    /* A frame of 64 KB fits the maximum number of chunks. A longer chain has more bytes, or it is malformed. */
     if (rx_socket->skipping_chain && chain.length > SV_GSO_MAX_IP_BYTES)
         rx_socket->receiver.counters.gso_too_long++;
     else if (rx_socket->skipping_chain)
@@ -317,8 +318,9 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
  * lock of the main socket. To drain the ring of SYNs, the caller also holds the lock of the socket for SYNs, for the
  * readers of its counters.
  *
- * Takes frames whose first descriptor lies before position `limit`. A `limit` beyond the kernel's producer index is
- * reduced to that index, so that only descriptors written by the kernel are read.
+ * Takes frames whose first descriptor lies before position `limit`. That is the kernel's producer index from before the
+ * ring of copies was drained (port_xdp.c), which keeps frames and copies in order. A `limit` beyond the present index
+ * is reduced to it, so that only descriptors written by the kernel are read.
  *
  * The burst ends after MAX_DESCRIPTORS descriptors, at a frame that has to wait, or when its frames cost `max_frames`:
  *   - a frame costs 1;
@@ -344,7 +346,7 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_so
     batch.max_frame_bytes = sv_netdev_port_max_frame_bytes(device);
     batch.count = batch.cost = 0;
     batch.drops_unsolicited = rx_socket == &queue->main && (int32_t)(queue->filtered_until_position - position) > 0;
-    /* Keeps the position near: after 2^31 descriptors an old one would look like a later one. */
+    /* Moves the position along: one that stayed 2^31 descriptors behind would look like one ahead. */
     if (rx_socket == &queue->main && SV_LIKELY(!batch.drops_unsolicited))
         queue->filtered_until_position = position;
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
