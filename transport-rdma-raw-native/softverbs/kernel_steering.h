@@ -28,12 +28,12 @@ enum sv_xdp_attach_mode { SV_XDP_ATTACH_GENERIC, SV_XDP_ATTACH_NATIVE, SV_XDP_AT
 
 /* The programs of bpf/programs.bpf.c: the hook at which each runs, and its purpose. */
 enum sv_program {
-    SV_PROGRAM_XDP_REDIRECT,    /* redirects frames that rules take to an AF_XDP socket, through XDP_CLASSIFY */
-    SV_PROGRAM_XDP_CLASSIFY,    /* selects the socket: the main one, the one for SYNs, or none */
-    SV_PROGRAM_TC_REDIRECT,     /* redirects frames that rules take to a TAP interface, on which XDP_CLASSIFY runs */
-    SV_PROGRAM_TC_DROP,         /* drops frames that rules take, after an AF_PACKET ring has copied them */
+    SV_PROGRAM_XDP_REDIRECT,    /* calls XDP_CLASSIFY for frames that rules take */
+    SV_PROGRAM_XDP_CLASSIFY,    /* redirects to an AF_XDP socket, the main one or that for SYNs, or drops */
+    SV_PROGRAM_TC_REDIRECT,     /* redirects them to a TAP interface, on which XDP_CLASSIFY runs */
+    SV_PROGRAM_TC_DROP,         /* drops them, after an AF_PACKET ring has copied them */
     SV_PROGRAM_SOCKET_MATCHES,  /* socket filter of an AF_PACKET ring: frames that match a rule */
-    SV_PROGRAM_SOCKET_COPIES,   /* the same beside AF_XDP sockets: copies of frames that the kernel receives */
+    SV_PROGRAM_SOCKET_COPIES,   /* the same beside AF_XDP sockets: only frames for both, kernel and library */
 };
 
 /*
@@ -59,8 +59,8 @@ void sv_kernel_steering_set_redirect_ifindex(struct sv_kernel_steering *steering
 int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t queue, int main_socket,
                                    int syn_socket);
 /*
- * Removes all sockets. A socket that stays open would keep the memory of the map, although all descriptors of the map
- * are closed.
+ * Removes all sockets. An open socket in the map keeps the map's memory, even after all descriptors of the map are
+ * closed.
  */
 void sv_kernel_steering_delete_sockets(struct sv_kernel_steering *steering);
 /* Sets the number of queues with sockets. Frames of queues with this number or a higher one go to the kernel. */
@@ -121,11 +121,11 @@ bool sv_kernel_steering_remove(struct sv_kernel_steering *steering, const struct
  * The client receives descriptors of SV_CLIENT_MAP_COUNT maps. The maps of rules are not among them, so it cannot
  * change rules. The broker keeps its descriptors and mappings of all maps, so a later device can reuse them. It must
  * not call mmap() again for a map that a client has a descriptor of: mmap() waits for a mutex that every process with a
- * descriptor can hold. While the device is open, the broker changes rules and the MAC address, and does not write the
- * shared maps.
+ * descriptor can hold, so a client could block the broker. While the device is open, the broker changes rules and the
+ * MAC address, and does not write the shared maps.
  */
 enum {
-    SV_TRAFFIC_MAP_COUNT = 3,               /* the first maps; the client maps their memory */
+    SV_TRAFFIC_MAP_COUNT = 3,               /* the first of the client's maps; it calls mmap() for these only */
     SV_CLIENT_MAP_PROGRAMS = SV_TRAFFIC_MAP_COUNT,
     SV_CLIENT_MAP_COUNT
 };

@@ -42,8 +42,8 @@ static inline uint32_t rx_produced(const struct sv_xdp_ring *rx)
 
 /*
  * Wakes a zero-copy driver that found no free chunk and stopped. The driver does not notice new chunks by itself
- * (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may set the flag after the library has already returned all chunks. Nothing
- * else would wake it then, so each poll checks the flag.
+ * (af_xdp.rst, XDP_USE_NEED_WAKEUP). It may set XDP_RING_NEED_WAKEUP after the library has already returned all chunks.
+ * Nothing else would wake it then, so each poll checks this flag.
  */
 static inline void wake_driver(const struct sv_xdp_queue *queue)
 {
@@ -68,7 +68,7 @@ struct batch {
     struct sv_xdp_receive_socket *rx_socket;
     struct sv_device *device;
     uint32_t max_frame_bytes;
-    bool drops_unsolicited;         /* the burst's first descriptor lies before filtered_until_position */
+    bool drops_unsolicited;         /* this burst of the main ring drops them: see limit_unsolicited() */
     unsigned cost;                  /* of the dispatched frames: 1 each, SV_GSO_COST_FRAMES if delivered unsegmented */
     unsigned count;                 /* frames in `frame` */
     struct sv_frame frame[SV_BURST];
@@ -268,7 +268,7 @@ static __attribute__((cold, noinline)) unsigned process_chain(struct batch *batc
         return 0;
     if (chain.length >= ETH_HLEN && chain.length <= batch->max_frame_bytes && !rx_socket->skipping_chain)
         return assemble_frame(batch, &chain) ? parts : 0;
-    /* A frame of 64 KB fits the maximum number of chunks. A longer chain has more bytes, or it is malformed. */
+    /* A frame of 64 KB has fewer chunks than the maximum. A chain of more chunks exceeds 64 KB, or it is malformed. */
     if (rx_socket->skipping_chain && chain.length > SV_GSO_MAX_IP_BYTES)
         rx_socket->receiver.counters.gso_too_long++;
     else if (rx_socket->skipping_chain)
@@ -315,12 +315,12 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
 
 /*
  * Takes one burst out of a socket's receive ring and returns the number of descriptors consumed. The caller holds the
- * lock of the main socket. To drain the ring of SYNs, the caller also holds the lock of the socket for SYNs, for the
- * readers of its counters.
+ * lock of the main socket. For the ring of SYNs it also holds that socket's lock, because other threads read its
+ * counters under it.
  *
- * Takes frames whose first descriptor lies before position `limit`. That is the kernel's producer index from before the
- * ring of copies was drained (port_xdp.c), which keeps frames and copies in order. A `limit` beyond the present index
- * is reduced to it, so that only descriptors written by the kernel are read.
+ * Takes frames whose first descriptor lies before position `limit`. That is the kernel's producer index, read before
+ * the AF_PACKET ring with copies was drained (drain() of port_xdp.c): a copy is delivered before a frame that was sent
+ * later. No caller passes a `limit` beyond the present index; it would be reduced to it.
  *
  * The burst ends after MAX_DESCRIPTORS descriptors, at a frame that has to wait, or when its frames cost `max_frames`:
  *   - a frame costs 1;
@@ -346,7 +346,7 @@ static unsigned drain_burst(struct sv_xdp_queue *queue, struct sv_xdp_receive_so
     batch.max_frame_bytes = sv_netdev_port_max_frame_bytes(device);
     batch.count = batch.cost = 0;
     batch.drops_unsolicited = rx_socket == &queue->main && (int32_t)(queue->filtered_until_position - position) > 0;
-    /* Moves the position along: one that stayed 2^31 descriptors behind would look like one ahead. */
+    /* Moves filtered_until_position along: the comparison wraps, so one 2^31 descriptors behind would look ahead. */
     if (rx_socket == &queue->main && SV_LIKELY(!batch.drops_unsolicited))
         queue->filtered_until_position = position;
     if (SV_UNLIKELY((int32_t)(limit - end) > 0))
