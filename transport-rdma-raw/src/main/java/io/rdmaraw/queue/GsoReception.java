@@ -20,7 +20,7 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  *     ({@link io.rdmaraw.verbs.flow.FlowSpecBuilder#acceptGso}).
  * <li>On {@code soft:packet:}, the checksum was neither left out by the sender nor verified by the kernel. On
  *     {@code soft:xdp:} softverbs verifies it itself.
- * <li>it is in a burst from which softverbs drops unsolicited segments.
+ * <li>It is in a burst from which softverbs drops unsolicited segments.
  * </ul>
  */
 final class GsoReception {
