@@ -21,7 +21,7 @@ class SnapshotTest {
     public interface Beans {
         CompositeData[] getLoops();
 
-        CompositeData[] getPorts();
+        CompositeData[] getQueues();
 
         CompositeData[] getDevices();
 
@@ -43,7 +43,7 @@ class SnapshotTest {
         }
 
         @Override
-        public CompositeData[] getPorts() {
+        public CompositeData[] getQueues() {
             return new CompositeData[0];
         }
 
