@@ -106,8 +106,8 @@ static int resume_here(struct sv_broker *broker)
 {
     int programs_fd;
     if (broker->uncertain_count == SV_BROKER_MAX_UNCERTAIN)
-        return sv_explain(ECONNRESET, "rdma-raw-broker has ended %d times while the device was resumed: open the "
-                          "device again", SV_BROKER_MAX_UNCERTAIN);
+        return sv_explain(ECONNRESET, "rdma-raw-broker did not answer the last step of resuming this device %d times: "
+                          "open the device again", SV_BROKER_MAX_UNCERTAIN);
     int error = request_resume(broker, &programs_fd);
     return error != 0 ? error : move_rules(broker, programs_fd);
 }
