@@ -215,12 +215,11 @@ int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *reque
         error = receive_matching(broker, reply, fds, count, deadline_millis);
     if (error == ETIMEDOUT && undo_addition(broker, request))
         return explain_timeout(error);
-    if (error != 0) {
-        sv_broker_close_fds(fds, *count);
-        *count = 0;
-        return fail_broker(broker, error);
-    }
-    return reply->error == 0 ? 0 : sv_explain(reply->error, "%s", reply->text);
+    if (error == 0 && reply->error == 0)
+        return 0;
+    sv_broker_close_fds(fds, *count);
+    *count = 0;
+    return error != 0 ? fail_broker(broker, error) : sv_explain(reply->error, "%s", reply->text);
 }
 
 /* ---- opening ---- */
