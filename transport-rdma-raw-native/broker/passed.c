@@ -2,21 +2,14 @@
 /* See passed.h. */
 #include "passed.h"
 
+#include "af_xdp.h"
 #include "bpf.h"
 #include "broker.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/if_xdp.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
 #ifndef SO_BINDTOIFINDEX
 #define SO_BINDTOIFINDEX 62     /* Linux 5.1 */
 #endif

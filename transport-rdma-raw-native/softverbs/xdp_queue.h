@@ -2,26 +2,9 @@
 #ifndef SV_XDP_QUEUE_H
 #define SV_XDP_QUEUE_H
 
+#include "af_xdp.h"
 #include "gso_frame.h"
 #include "netdev_port.h"
-
-#include <linux/if_xdp.h>
-#include <sys/socket.h>
-
-/* Newer than the oldest C library this builds with. */
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
-/* Newer than the oldest <linux/if_xdp.h> this builds with: Linux 6.6. */
-#ifndef XDP_USE_SG
-#define XDP_USE_SG (1 << 4)
-#endif
-#ifndef XDP_PKT_CONTD
-#define XDP_PKT_CONTD (1 << 0)
-#endif
 
 /* The AF_XDP sockets of one receive queue of the interface, with their UMEM. See the kernel's af_xdp.rst. */
 

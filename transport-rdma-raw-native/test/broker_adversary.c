@@ -3,10 +3,11 @@
 #define _GNU_SOURCE
 #include "broker_adversary.h"
 
+#include "af_xdp.h"
+
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/filter.h>
-#include <linux/if_xdp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -16,13 +17,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
 
 enum { CONNECTIONS = 4, MAX_KEPT = 512, STEPS = 400, RING_BYTES = 4096, ANSWER_MILLIS = 500 };
 

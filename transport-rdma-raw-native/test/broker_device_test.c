@@ -3,23 +3,16 @@
 #define _GNU_SOURCE
 #include "broker_scene.h"
 
+#include "af_xdp.h"
 #include "bpf.h"
 
 #include <fcntl.h>
 #include <linux/bpf.h>
-#include <linux/if_xdp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
 
 #ifndef F_SEAL_EXEC
 #define F_SEAL_EXEC 0x20        /* Linux 6.3 */

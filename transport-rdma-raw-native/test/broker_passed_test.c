@@ -3,16 +3,14 @@
 #define _GNU_SOURCE
 #include "broker_scene.h"
 
+#include "af_xdp.h"
+
 #include <linux/bpf.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
 
 enum { FIRST_PORT = 2000, SECOND_PORT = 3000 };
 

@@ -6,12 +6,12 @@
 #define _GNU_SOURCE
 #include "wire_fixture.h"
 
+#include "af_xdp.h"
 #include "bpf.h"
 
 #include <linux/capability.h>
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
-#include <linux/if_xdp.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <signal.h>
@@ -21,13 +21,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
 
 enum { PASS_TO_KERNEL = 0, TCX_INGRESS = 46, CAPABILITY_BPF = 39 };
 

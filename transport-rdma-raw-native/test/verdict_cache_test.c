@@ -3,6 +3,7 @@
  * Rules on headers inside a tunnel make frames of the tunnel more expensive, but no others: the verdicts on those are
  * cached.
  */
+#include "af_xdp.h"
 #include "bpf.h"
 #include "harness.h"
 #include "bpf_layout.h"
@@ -11,17 +12,9 @@
 #include "wire_fixture.h"
 
 #include <linux/bpf.h>
-#include <linux/if_xdp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef SOL_XDP
-#define SOL_XDP 283
-#endif
 
 enum { MAX_MAPS = 16, MAX_PROCESSORS = 1024, SSH_PORT = 22, INNER_PORT = 7777 };
 

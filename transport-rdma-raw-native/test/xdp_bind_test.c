@@ -2,17 +2,11 @@
 /* The kernel refuses to bind an AF_XDP socket to a queue, for a while or for ever. */
 #include "wire_fixture.h"
 
-#include <linux/if_xdp.h>
+#include "af_xdp.h"
+
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#ifndef AF_XDP
-#define AF_XDP 44
-#endif
-#ifndef XDP_USE_SG
-#define XDP_USE_SG (1 << 4)
-#endif
 
 bool kernel_is_old;
 
