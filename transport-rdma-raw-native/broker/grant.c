@@ -239,21 +239,26 @@ static int finish_device(struct grant *grant)
                                        strerror(error));
 }
 
-/* The maps and the memory belong to the grant. The map that is sent for a resumed device does too. */
+/* The maps and the memory belong to the grant. So does the map of programs, the only descriptor of a resumed device. */
 static bool is_to_be_closed(const struct grant *grant, unsigned at)
 {
-    if (grant->is_resumed)
-        return grant->is_opening;
-    return at == SV_BROKER_FD_XDP_LINK || at >= SV_BROKER_FD_SOCKETS;
+    return !grant->is_resumed && (at == SV_BROKER_FD_XDP_LINK || at >= SV_BROKER_FD_SOCKETS);
 }
 
-/* Closes the descriptors that have been sent, or those that a client has passed. */
-static void close_fds(struct grant *grant)
+void grant_close_sent_fds(struct grant *grant)
 {
     for (unsigned i = 0; i < grant->fd_count; i++)
         if (is_to_be_closed(grant, i) && grant->fds[i] >= 0)
             close(grant->fds[i]);
     grant->fd_count = 0;
+}
+
+static void close_passed_fds(struct grant *grant)
+{
+    for (unsigned i = 0; i < grant->passed_count; i++)
+        if (grant->passed[i] >= 0)
+            close(grant->passed[i]);
+    grant->passed_count = 0;
 }
 
 void grant_init(struct grant *grant, const struct sv_broker_open *wanted, uid_t uid)
@@ -310,11 +315,6 @@ bool grant_is_waiting(const struct grant *grant)
     return grant->is_opening && grant->sockets.waiting_fd >= 0;
 }
 
-void grant_close_sent_fds(struct grant *grant)
-{
-    close_fds(grant);
-}
-
 /*
  * Keeps the programs of a device that was open. Those of a resumed device have maps whose memory is not mapped.
  * `delete_sockets`: the sockets of a resumed device may outlive its map, and would keep it.
@@ -337,7 +337,8 @@ void grant_close(struct grant *grant, bool free_memory)
 {
     if (!grant->in_use)
         return;
-    close_fds(grant);
+    grant_close_sent_fds(grant);
+    close_passed_fds(grant);
     sockets_close(&grant->sockets, free_memory);
     close_steering(grant, grant->is_resumed && (free_memory || grant->is_opening || grant->link_fd >= 0));
     if (grant->link_fd >= 0)

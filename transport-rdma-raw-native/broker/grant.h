@@ -43,8 +43,10 @@ struct grant {
     bool is_opening;
     struct sv_broker_open wanted;
     int64_t retry_until_millis;     /* a queue that another socket has is retried until then; 0: no queue was busy */
-    int fds[SV_BROKER_MAX_FDS];     /* descriptors to be sent, or those that the client passed to resume the device */
+    int fds[SV_BROKER_MAX_FDS];     /* descriptors to be sent */
     unsigned fd_count;
+    int passed[SV_BROKER_RESUME_MAX_FDS];   /* descriptors that the client has passed to resume the device; -1: taken */
+    unsigned passed_count;
 };
 
 /* Returns false with sv_explain() if this process may not create eBPF maps or load the programs. */

@@ -21,12 +21,12 @@ static int check_passed(struct grant *grant, uint32_t queue_count, uint64_t netn
 {
     const struct passed_device device = passed_device_of(grant, netns_cookie);
     if (queue_count == 0 || queue_count > SV_BPF_MAX_QUEUES ||
-        grant->fd_count != SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * queue_count)
+        grant->passed_count != SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * queue_count)
         return sv_explain(EINVAL, "%u descriptors are passed, which does not fit %u receive queues (at most %d)",
-                          grant->fd_count, queue_count, SV_BPF_MAX_QUEUES);
-    int error = passed_check_link(grant->fds[SV_BROKER_RESUME_LINK], &device, &grant->replaced_program_id);
-    for (unsigned i = SV_BROKER_RESUME_SOCKETS; i < grant->fd_count && error == 0; i++)
-        error = passed_check_socket(grant->fds[i], &device);
+                          grant->passed_count, queue_count, SV_BPF_MAX_QUEUES);
+    int error = passed_check_link(grant->passed[SV_BROKER_RESUME_LINK], &device, &grant->replaced_program_id);
+    for (unsigned i = SV_BROKER_RESUME_SOCKETS; i < grant->passed_count && error == 0; i++)
+        error = passed_check_socket(grant->passed[i], &device);
     return error;
 }
 
@@ -35,8 +35,8 @@ int grant_resume(struct grant *grant, const struct sv_broker_resume *wanted, uid
 {
     grant_init(grant, &wanted->open, uid);
     grant->is_resumed = true;
-    memcpy(grant->fds, fds, count * sizeof fds[0]);
-    grant->fd_count = count;
+    memcpy(grant->passed, fds, count * sizeof fds[0]);
+    grant->passed_count = count;
     grant->ifindex = (int)if_nametoindex(grant->netdev);
     int error = grant->ifindex != 0 ? 0 : sv_explain(ENODEV, "there is no network interface '%s' in the broker's "
                                                      "network namespace", grant->netdev);
@@ -48,11 +48,11 @@ int grant_resume(struct grant *grant, const struct sv_broker_resume *wanted, uid
     return error;
 }
 
-/* Moves a descriptor out of those that grant_close() closes. */
+/* Moves a passed descriptor out of those that grant_close() closes. */
 static int take(struct grant *grant, unsigned at)
 {
-    int fd = grant->fds[at];
-    grant->fds[at] = -1;
+    int fd = grant->passed[at];
+    grant->passed[at] = -1;
     return fd;
 }
 
@@ -60,7 +60,7 @@ static int take(struct grant *grant, unsigned at)
 static int set_sockets(struct grant *grant)
 {
     unsigned queue = 0;
-    for (unsigned i = SV_BROKER_RESUME_SOCKETS; i < grant->fd_count; i += SV_BPF_SOCKETS_PER_QUEUE) {
+    for (unsigned i = SV_BROKER_RESUME_SOCKETS; i < grant->passed_count; i += SV_BPF_SOCKETS_PER_QUEUE) {
         int main_socket = take(grant, i), syn_socket = take(grant, i + 1);
         int error = sv_kernel_steering_set_sockets(grant->steering, queue++, main_socket, syn_socket);
         close(main_socket);
