@@ -175,6 +175,19 @@ static void test_devices_continue_at_the_next_broker(void)
     CHECK_EQ(before, open_descriptors());
 }
 
+/* Opens devices, and replaces their broker by one whose policy refuses the returned rule. */
+static struct ibv_flow *open_with_refused_rule(struct wire *wire, struct scene *scene)
+{
+    char policy[POLICY_TEXT_BYTES];
+    link_open(wire, 1500, 1);
+    scene_open_for(scene, wire, "modes=generic " BOTH_PORTS);
+    wire_open_on(wire, "xdp");
+    struct ibv_flow *refused = udp_rule(&wire->side[1], FIRST_PORT);
+    scene_end_broker(scene);
+    scene_restart_broker(scene, policy_for(policy, wire, "modes=generic ports=udp:3000 devices=2"));
+    return refused;
+}
+
 /* A policy that no longer grants a rule leaves the device as it is, until another policy or the rule's end. */
 static void test_a_device_stays_as_it_is_if_its_rule_is_refused(void)
 {
@@ -183,12 +196,7 @@ static void test_a_device_stays_as_it_is_if_its_rule_is_refused(void)
     char policy[POLICY_TEXT_BYTES];
     if (!have_namespace())
         return;
-    link_open(&wire, 1500, 1);
-    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
-    wire_open_on(&wire, "xdp");
-    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
-    scene_end_broker(&scene);
-    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic ports=udp:3000 devices=2"));
+    struct ibv_flow *first = open_with_refused_rule(&wire, &scene);
     check_refused(&wire.side[1], SECOND_PORT, EACCES);
     check_delivers(&wire, FIRST_PORT, 1);
     check_refused(&wire.side[1], SECOND_PORT, EACCES);      /* the same answer, without another attempt */
@@ -209,16 +217,10 @@ static void test_a_device_is_resumed_when_its_refused_rule_is_removed(void)
 {
     struct wire wire;
     struct scene scene;
-    char policy[POLICY_TEXT_BYTES];
     if (!have_namespace())
         return;
-    link_open(&wire, 1500, 1);
-    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
-    wire_open_on(&wire, "xdp");
-    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
-    scene_end_broker(&scene);
-    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic ports=udp:3000 devices=2"));
-    CHECK_EQ(0, ibv_destroy_flow(first));
+    struct ibv_flow *refused = open_with_refused_rule(&wire, &scene);
+    CHECK_EQ(0, ibv_destroy_flow(refused));
     check_is_the_kernels(&wire, FIRST_PORT);
     struct ibv_flow *second = udp_rule(&wire.side[1], SECOND_PORT);
     check_delivers(&wire, SECOND_PORT, 1);
