@@ -169,7 +169,8 @@ int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wante
 /*
  * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If the
  * broker has ended, adding or removing a rule first resumes the device at its successor, with a request for each rule.
- * After a failed attempt the next one waits for a second.
+ * One attempt takes at most 10 s. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at
+ * a busy broker doubles this time, up to 16 s to 32 s, because after a restart many processes resume at once.
  */
 
 /*

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -17,7 +18,7 @@
 #define SO_NETNS_COOKIE 71      /* Linux 5.14 */
 #endif
 
-enum { REPLY_TIMEOUT_MILLIS = 5000, BUSY_RETRIES = 40, BUSY_RETRY_MILLIS = 25 };
+enum { REPLY_TIMEOUT_MILLIS = 5000, OPEN_RETRY_MILLIS = 1000, MIN_PAUSE_MILLIS = 25, MAX_PAUSE_MILLIS = 200 };
 
 const char *sv_broker_path(void)
 {
@@ -37,6 +38,24 @@ int64_t sv_broker_now_millis(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+unsigned sv_broker_spread_millis(unsigned millis)
+{
+    uint32_t number = 0;
+    (void)!getrandom(&number, sizeof number, GRND_NONBLOCK);
+    return millis + number % millis;
+}
+
+static void pause_for(unsigned millis)
+{
+    const struct timespec pause = {.tv_nsec = millis * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+static int64_t deadline_of_request(const struct sv_broker *broker)
+{
+    return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + REPLY_TIMEOUT_MILLIS;
 }
 
 /* Returns 0, or ETIMEDOUT. */
@@ -122,6 +141,12 @@ static bool is_complete(const struct sv_broker_reply *reply, ssize_t length, int
            (length == sizeof *reply || (length == SV_BROKER_COMMON_REPLY_BYTES && reply->error != 0));
 }
 
+/* Returns true if descriptors of the message are missing because this process can have no more. */
+static bool lacks_descriptors(int flags, unsigned count)
+{
+    return (flags & MSG_CTRUNC) != 0 && count < SV_BROKER_MAX_FDS;
+}
+
 static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
                          int64_t deadline_millis)
 {
@@ -142,13 +167,24 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKE
     if (length == 0)
         return ECONNRESET;
     reply->text[sizeof reply->text - 1] = '\0';
+    if (lacks_descriptors(message.msg_flags, *count))
+        return EMFILE;
     return is_complete(reply, length, message.msg_flags) ? 0 : EPROTO;
 }
 
-static int explain_timeout(int error)
+static int explain_timeout(const struct sv_broker *broker, int error)
 {
+    if (broker->deadline_millis != 0)
+        return sv_explain(error, "rdma-raw-broker at '%s' has not resumed this device in time: it may be busy with "
+                          "other devices; see its log, and try again", sv_broker_path());
     return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
                       sv_broker_path(), REPLY_TIMEOUT_MILLIS / 1000);
+}
+
+static int explain_descriptors(int error)
+{
+    return sv_explain(error, "this process can have no more descriptors, of which rdma-raw-broker sends some: raise "
+                      "its limit (ulimit -n, LimitNOFILE=)");
 }
 
 /* Records an error after which no request can succeed. */
@@ -158,8 +194,13 @@ static int fail_broker(struct sv_broker *broker, int error)
     shutdown(broker->socket, SHUT_RDWR);
     switch (error) {
     case ECONNRESET:
+        if (broker->deadline_millis != 0)
+            return sv_explain(error, "rdma-raw-broker at '%s' closed the connection while it resumed this device: it "
+                              "has ended again, or this user has too many connections; see its log", sv_broker_path());
         return sv_explain(error, "rdma-raw-broker at '%s' has ended or closed the connection: start it again; "
                           "until then the rules of its devices can't change", sv_broker_path());
+    case EMFILE:
+        return explain_descriptors(error);
     case EPROTO:
         return sv_explain(error, "rdma-raw-broker at '%s' is of another version than this library: take both from one "
                           "release", sv_broker_path());
@@ -194,7 +235,8 @@ static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *re
  */
 static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *request)
 {
-    if (request->call != SV_BROKER_ADD_RULE)
+    /* A device whose attempt to resume ends has no rules. */
+    if (request->call != SV_BROKER_ADD_RULE || broker->deadline_millis != 0)
         return true;
     request->call = SV_BROKER_REMOVE_RULE;
     return send_numbered(broker, request, sv_broker_now_millis() + SV_BROKER_CLOSE_MILLIS) == 0;
@@ -203,18 +245,18 @@ static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *re
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
-    int64_t deadline_millis = sv_broker_now_millis() + REPLY_TIMEOUT_MILLIS;
+    int64_t deadline_millis = deadline_of_request(broker);
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
         return fail_broker(broker, broker->error);
     int error = send_numbered(broker, request, deadline_millis);
     if (error == ETIMEDOUT)
-        return explain_timeout(error);
+        return explain_timeout(broker, error);
     if (error == 0)
         error = receive_matching(broker, reply, fds, count, deadline_millis);
     if (error == ETIMEDOUT && undo_addition(broker, request))
-        return explain_timeout(error);
+        return explain_timeout(broker, error);
     if (error == 0 && reply->error == 0)
         return 0;
     sv_broker_close_fds(fds, *count);
@@ -224,20 +266,21 @@ int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *reque
 
 /* ---- opening ---- */
 
-static int connect_to(int fd)
+static int connect_to(int fd, int64_t deadline_millis)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(sv_broker_path()) >= sizeof address.sun_path)
         return sv_explain(ENAMETOOLONG, "SOFTVERBS_BROKER is too long for a socket's path");
     strcpy(address.sun_path, sv_broker_path());
     /* EAGAIN: the broker's queue of connections is full, which is temporary. */
-    int64_t deadline_millis = sv_broker_now_millis() + REPLY_TIMEOUT_MILLIS;
     while (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
-        if ((errno != EAGAIN && errno != EINTR) || sv_broker_now_millis() > deadline_millis)
+        if (errno != EAGAIN && errno != EINTR)
             return sv_explain(errno, "there is no rdma-raw-broker at '%s', which SOFTVERBS_BROKER names: %s",
                               sv_broker_path(), strerror(errno));
-        nanosleep(&pause, NULL);
+        if (sv_broker_now_millis() > deadline_millis)
+            return sv_explain(EAGAIN, "rdma-raw-broker at '%s' accepts no connection: it is stopped, or has as many "
+                              "clients as it can serve; see its log, and try again", sv_broker_path());
+        pause_for(MIN_PAUSE_MILLIS);
     }
     return 0;
 }
@@ -248,7 +291,8 @@ static int check_owner(int fd)
     struct ucred peer;
     socklen_t size = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
-        return errno;
+        return sv_explain(errno, "the user of rdma-raw-broker at '%s' can't be read: %s", sv_broker_path(),
+                          strerror(errno));
     if (peer.uid == 0 || peer.uid == geteuid())
         return 0;
     return sv_explain(EACCES, "user %u listens at '%s', which SOFTVERBS_BROKER names: a broker must run as root or as "
@@ -270,7 +314,11 @@ int sv_broker_check_namespace(const struct sv_broker *broker, const struct sv_br
 int sv_broker_connect(struct sv_broker *broker)
 {
     broker->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error = broker->socket < 0 ? errno : connect_to(broker->socket);
+    if (broker->socket < 0)
+        return errno == EMFILE
+            ? explain_descriptors(errno)
+            : sv_explain(errno, "a socket for rdma-raw-broker can't be created: %s", strerror(errno));
+    int error = connect_to(broker->socket, deadline_of_request(broker));
     return error != 0 ? error : check_owner(broker->socket);
 }
 
@@ -278,19 +326,20 @@ int sv_broker_connect(struct sv_broker *broker)
  * The last user of the interface may be ending, as in guard.c (EBUSY), or the user has opened many devices (EAGAIN).
  */
 int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker_request *wanted,
-                                struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count)
+                                struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
+                                unsigned retry_millis)
 {
-    struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
-    int error = EBUSY;
-    for (int i = 0; i <= BUSY_RETRIES && (error == EBUSY || error == EAGAIN); i++) {
+    int64_t end_millis = sv_broker_now_millis() + retry_millis;
+    for (unsigned pause_millis = MIN_PAUSE_MILLIS;;) {
         struct sv_broker_request request = *wanted;
-        if (i > 0)
-            nanosleep(&pause, NULL);
-        error = sv_broker_transact(broker, &request, reply, fds, count);
-        if (broker->error != 0)
-            break;
+        int error = sv_broker_transact(broker, &request, reply, fds, count);
+        bool is_busy = error == EBUSY || error == EAGAIN;
+        if (!is_busy || broker->error != 0 || sv_broker_now_millis() >= end_millis)
+            return error;
+        pause_for(sv_broker_spread_millis(pause_millis));
+        if (pause_millis < MAX_PAUSE_MILLIS)
+            pause_millis *= 2;
     }
-    return error;
 }
 
 static int request_open(struct sv_broker *broker, const struct sv_broker_open *wanted, struct sv_broker_reply *reply,
@@ -300,7 +349,7 @@ static int request_open(struct sv_broker *broker, const struct sv_broker_open *w
     memset(&request, 0, sizeof request);
     request.call = SV_BROKER_OPEN;
     request.open = *wanted;
-    return sv_broker_transact_retrying(broker, &request, reply, fds, count);
+    return sv_broker_transact_retrying(broker, &request, reply, fds, count, OPEN_RETRY_MILLIS);
 }
 
 /* If the descriptors were read too late, the broker has taken the device back and shut the connection down. */

@@ -7,6 +7,8 @@
 #include "broker.h"
 
 enum { SV_BROKER_CLOSE_MILLIS = 1000, SV_BROKER_MAX_UNCERTAIN = 4 };
+/* An attempt to resume has this time, of which the second part is for the commit alone. */
+enum { SV_BROKER_RESUME_MILLIS = 10000, SV_BROKER_COMMIT_MILLIS = 5000 };
 
 struct sv_broker {
     int socket;                 /* or -1 */
@@ -24,7 +26,9 @@ struct sv_broker {
     unsigned uncertain_count;
     int (*add_again)(struct sv_broker *broker, void *context);      /* NULL: the device has no rules */
     void *context;
+    int64_t deadline_millis;    /* of all requests of an attempt to resume; 0: each request has its own deadline */
     int64_t next_resume_millis; /* earliest time of the next attempt to resume */
+    unsigned busy_attempts;     /* the last attempts that failed because the broker was busy */
     int resume_error;           /* result of the last attempt, and the reason */
     char resume_text[SV_EXPLANATION_BYTES];
 };
@@ -45,9 +49,12 @@ void sv_broker_disconnect(struct sv_broker *broker);
  */
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count);
-/* The same for a request that may be refused for a moment (EBUSY, EAGAIN). */
+/* The same for a request that may be refused for a moment (EBUSY, EAGAIN): repeats it for this time. */
 int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker_request *wanted,
-                                struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count);
+                                struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
+                                unsigned retry_millis);
+/* Returns a random time from `millis` to twice as much, which spreads the requests of many processes. */
+unsigned sv_broker_spread_millis(unsigned millis);
 /* Checks that the broker means the same interface. Returns 0 or an errno with an explanation. */
 int sv_broker_check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
                               const struct sv_broker_reply *reply);

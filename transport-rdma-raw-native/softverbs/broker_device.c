@@ -9,8 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Failed attempts to resume a device are this far apart. */
-enum { RESUME_MILLIS = 1000 };
+/*
+ * After a failed attempt to resume a device the next one waits for a random time of at least BACKOFF_MILLIS, which
+ * doubles if the broker was busy. BUSY_MILLIS is the time for which one attempt repeats a request that the broker
+ * refuses as busy. The broker closes a connection without a device after 5 s.
+ */
+enum { BACKOFF_MILLIS = 1000, MAX_DOUBLINGS = 4, BUSY_MILLIS = 3000 };
 
 static int transact_without_fds(struct sv_broker *broker, struct sv_broker_request *request)
 {
@@ -45,7 +49,8 @@ static int request_resume(struct sv_broker *broker, int *programs_fd)
     request.call = SV_BROKER_RESUME;
     request.resume.open = broker->wanted;
     request.resume.queue_count = broker->queue_count;
-    int error = explain_refusal(broker, sv_broker_transact_retrying(broker, &request, &reply, fds, &count));
+    int error = sv_broker_transact_retrying(broker, &request, &reply, fds, &count, BUSY_MILLIS);
+    error = explain_refusal(broker, error);
     if (error == 0)
         error = sv_broker_check_namespace(broker, &broker->wanted, broker->ifindex, &reply);
     if (error == 0 && count != 1)
@@ -58,12 +63,16 @@ static int request_resume(struct sv_broker *broker, int *programs_fd)
     return error;
 }
 
-/* Replaces the program. `is_uncertain` is set if the broker ended, and may have replaced it or not. */
+/*
+ * Replaces the program. `is_uncertain` is set if the broker ended or is late, and may have replaced it or not. That
+ * must be rare, so the commit does not depend on how long the rules have taken.
+ */
 static int commit(struct sv_broker *broker, bool *is_uncertain)
 {
     struct sv_broker_request request;
     memset(&request, 0, sizeof request);
     request.call = SV_BROKER_COMMIT;
+    broker->deadline_millis += SV_BROKER_COMMIT_MILLIS;
     int error = transact_without_fds(broker, &request);
     *is_uncertain = error == ETIMEDOUT || broker->error != 0;
     return error;
@@ -105,11 +114,17 @@ static int move_rules(struct sv_broker *broker, int programs_fd)
 static int resume_here(struct sv_broker *broker)
 {
     int programs_fd;
-    if (broker->uncertain_count == SV_BROKER_MAX_UNCERTAIN)
-        return sv_explain(ECONNRESET, "rdma-raw-broker did not answer the last step of resuming this device %d times: "
-                          "open the device again", SV_BROKER_MAX_UNCERTAIN);
     int error = request_resume(broker, &programs_fd);
     return error != 0 ? error : move_rules(broker, programs_fd);
+}
+
+/* Each attempt at a busy broker makes the others slower, so attempts become rarer. */
+static unsigned backoff_millis(struct sv_broker *broker, int error)
+{
+    bool is_busy = error == ETIMEDOUT || error == EAGAIN || error == EBUSY;
+    broker->busy_attempts = is_busy ? broker->busy_attempts + 1 : 0;
+    unsigned doublings = broker->busy_attempts < MAX_DOUBLINGS ? broker->busy_attempts : MAX_DOUBLINGS;
+    return sv_broker_spread_millis(BACKOFF_MILLIS << doublings);
 }
 
 static void record_failure(struct sv_broker *broker, int error)
@@ -117,12 +132,15 @@ static void record_failure(struct sv_broker *broker, int error)
     snprintf(broker->resume_text, sizeof broker->resume_text, "%s",
              *sv_explanation() != '\0' ? sv_explanation() : strerror(error));
     broker->resume_error = error;
-    broker->next_resume_millis = sv_broker_now_millis() + RESUME_MILLIS;
+    broker->next_resume_millis = sv_broker_now_millis() + backoff_millis(broker, error);
 }
 
 /* If the connection is refused, no broker had any work, and the next attempt need not wait. */
 static int attempt_to_resume(struct sv_broker *broker)
 {
+    if (broker->uncertain_count == SV_BROKER_MAX_UNCERTAIN)
+        return sv_explain(ECONNRESET, "rdma-raw-broker did not answer the last step of resuming this device %d times: "
+                          "open the device again", SV_BROKER_MAX_UNCERTAIN);
     int error = sv_broker_connect(broker);
     if (error == ECONNREFUSED || error == ENOENT)
         return sv_explain(ECONNRESET, "rdma-raw-broker at '%s' has ended: start it again; until then the rules of its "
@@ -131,6 +149,8 @@ static int attempt_to_resume(struct sv_broker *broker)
         error = resume_here(broker);
     if (error != 0)
         record_failure(broker, error);
+    else
+        broker->busy_attempts = 0;
     return error;
 }
 
@@ -142,7 +162,9 @@ static int resume(struct sv_broker *broker)
         return sv_explain(broker->resume_error, "%s", broker->resume_text);
     sv_broker_disconnect(broker);
     broker->error = 0;
+    broker->deadline_millis = sv_broker_now_millis() + SV_BROKER_RESUME_MILLIS - SV_BROKER_COMMIT_MILLIS;
     int error = attempt_to_resume(broker);
+    broker->deadline_millis = 0;
     if (error == 0)
         return 0;
     sv_broker_disconnect(broker);
