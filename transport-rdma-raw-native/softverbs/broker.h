@@ -182,6 +182,8 @@ void sv_broker_set_rules(struct sv_broker *broker, int (*add_again)(struct sv_br
 int sv_broker_add_rule_again(struct sv_broker *broker, const struct sv_rule_spec *spec);
 int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
+/* Any thread may call this. Returns the number of removed rules that the interface's program still has. */
+uint32_t sv_broker_stale_rules(const struct sv_broker *broker);
 void sv_broker_report_mac_change(struct sv_broker *broker);
 void sv_broker_close(struct sv_broker *broker);
 

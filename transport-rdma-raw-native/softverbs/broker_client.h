@@ -26,6 +26,7 @@ struct sv_broker {
     unsigned uncertain_count;
     int (*add_again)(struct sv_broker *broker, void *context);      /* NULL: the device has no rules */
     void *context;
+    _Atomic uint32_t stale_rules;   /* rules that the program has, although this process has removed them */
     int64_t deadline_millis;    /* of all requests of an attempt to resume; 0: each request has its own deadline */
     int64_t next_resume_millis; /* earliest time of the next attempt to resume */
     unsigned busy_attempts;     /* the last attempts that failed because the broker was busy */

@@ -86,6 +86,7 @@ static void hold_programs(struct sv_broker *broker, int programs_fd, bool is_com
 {
     bool is_replaced = is_committed && dup3(programs_fd, broker->programs_fd, O_CLOEXEC) >= 0;
     if (is_replaced) {
+        atomic_store(&broker->stale_rules, 0);
         sv_broker_close_fds(broker->uncertain_fds, broker->uncertain_count);
         broker->uncertain_count = 0;
     }
@@ -223,6 +224,13 @@ void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *
     (void)transact_without_fds(broker, &request);
     if (may_resume(broker))
         (void)resume(broker);
+    if (broker->error != 0)
+        atomic_fetch_add(&broker->stale_rules, 1);
+}
+
+uint32_t sv_broker_stale_rules(const struct sv_broker *broker)
+{
+    return atomic_load(&broker->stale_rules);
 }
 
 /* Does not resume the device: the receive thread calls this. The next broker reads the address itself. */

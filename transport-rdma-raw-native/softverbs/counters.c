@@ -97,9 +97,9 @@ SV_EXPORT int softverbs_query_counters(struct ibv_context *context, struct softv
     }
     for (struct sv_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         add_received(&wq->rq, &counters->received);
+    counters->flow_rules = atomic_load(&device->flows.rule_count);
     if (device->ops->add_counters != NULL)
         device->ops->add_counters(device, counters);
-    counters->flow_rules = atomic_load(&device->flows.rule_count);
     counters->registered_bytes = device->registered_bytes;
     sv_device_unlock(device);
     return 0;

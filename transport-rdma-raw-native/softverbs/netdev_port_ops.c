@@ -152,6 +152,8 @@ void sv_netdev_port_add_counters(struct sv_device *device, struct softverbs_coun
     if (port == NULL)
         return;
     counters->received.driver_no_buffer += sv_netdev_port_missed_frames(port);
+    if (port->broker != NULL)
+        counters->flow_rules += sv_broker_stale_rules(port->broker);
     if (port->steering == NULL)
         return;
     counters->received.syn_ring_full += sv_kernel_steering_syns_dropped(port->steering);

@@ -229,6 +229,37 @@ static void test_a_device_is_resumed_when_its_refused_rule_is_removed(void)
     scene_close(&scene);
 }
 
+static uint64_t rules_in_force(const struct side *side)
+{
+    struct softverbs_counters counters;
+    CHECK_EQ(0, softverbs_query_counters(side->world->context, &counters));
+    return counters.flow_rules;
+}
+
+/* Its frames still arrive at the process, until a broker replaces the program. */
+static void test_a_rule_removed_without_a_broker_counts_until_the_device_is_resumed(void)
+{
+    struct wire wire;
+    struct scene scene;
+    char policy[POLICY_TEXT_BYTES];
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
+    wire_open_on(&wire, "xdp");
+    struct ibv_flow *kept = udp_rule(&wire.side[1], FIRST_PORT);
+    struct ibv_flow *removed = udp_rule(&wire.side[1], SECOND_PORT);
+    scene_end_broker(&scene);
+    CHECK_EQ(0, ibv_destroy_flow(removed));
+    CHECK_EQ(BOTH, rules_in_force(&wire.side[1]));
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " BOTH_PORTS));
+    CHECK_EQ(0, ibv_destroy_flow(kept));
+    CHECK_EQ(0, rules_in_force(&wire.side[1]));
+    check_is_the_kernels(&wire, SECOND_PORT);
+    wire_close(&wire);
+    scene_close(&scene);
+}
+
 /* ---- a broker that ends again and again ---- */
 
 enum { RESTARTS = 8 };
@@ -303,6 +334,8 @@ const struct test broker_resume_tests[] = {
     {"broker: xdp a device stays as it is if its rule is refused", test_a_device_stays_as_it_is_if_its_rule_is_refused},
     {"broker: xdp a device is resumed when its refused rule is removed",
      test_a_device_is_resumed_when_its_refused_rule_is_removed},
+    {"broker: xdp a rule removed without a broker counts until the device is resumed",
+     test_a_rule_removed_without_a_broker_counts_until_the_device_is_resumed},
     {"broker: xdp no frame is lost while brokers end", test_no_frame_is_lost_while_brokers_end},
     {NULL, NULL},
 };

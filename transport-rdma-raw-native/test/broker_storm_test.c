@@ -7,6 +7,7 @@
 #define sv_broker_add_rule_again tested_add_rule_again
 #define sv_broker_add_rule tested_add_rule
 #define sv_broker_remove_rule tested_remove_rule
+#define sv_broker_stale_rules tested_stale_rules
 #define sv_broker_report_mac_change tested_report_mac_change
 
 #include "harness.h"

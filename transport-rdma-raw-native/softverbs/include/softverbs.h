@@ -136,7 +136,8 @@ struct softverbs_queue_counters {
 struct softverbs_counters {
     struct softverbs_queue_counters sent;
     struct softverbs_queue_counters received;
-    uint64_t flow_rules;        /* rules in force now */
+    /* Rules in force now. While no broker runs, a removed rule stays in force, and the process drops its frames. */
+    uint64_t flow_rules;
     uint64_t registered_bytes;  /* memory registered now */
     uint64_t kernel_visible_rules;  /* rules in force on a packet device for which the kernel may answer too */
 };
