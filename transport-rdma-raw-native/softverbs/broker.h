@@ -167,6 +167,11 @@ bool sv_broker_is_configured(void);
 int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wanted, int ifindex,
                    int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout);
 /*
+ * Forgets the sockets of all but the first queues, which the caller has closed. They are not passed when the device is
+ * resumed.
+ */
+void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count);
+/*
  * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If the
  * broker has ended, adding or removing a rule first resumes the device at its successor, with a request for each rule.
  * One attempt takes at most 10 s. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at

@@ -374,14 +374,19 @@ static bool is_layout_valid(const struct sv_broker_layout *layout, unsigned fds)
     return true;
 }
 
+void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count)
+{
+    broker->queue_count = queue_count;
+    broker->held_count = SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * queue_count;
+}
+
 /* Records the parameters and the descriptors by which the device can be resumed. */
 static void record_device(struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex, const int *fds,
                           const struct sv_broker_layout *layout)
 {
     broker->wanted = *wanted;
     broker->ifindex = ifindex;
-    broker->queue_count = layout->queue_count;
-    broker->held_count = SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * layout->queue_count;
+    sv_broker_keep_queues(broker, layout->queue_count);
     broker->held[SV_BROKER_RESUME_LINK] = fds[SV_BROKER_FD_XDP_LINK];
     memcpy(broker->held + SV_BROKER_RESUME_MAPS, fds + SV_BROKER_FD_MAPS, SV_TRAFFIC_MAP_COUNT * sizeof *fds);
     memcpy(broker->held + SV_BROKER_RESUME_SOCKETS, fds + SV_BROKER_FD_SOCKETS,

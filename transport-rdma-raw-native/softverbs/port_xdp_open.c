@@ -423,6 +423,8 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
         error = open_added_queues(port);
     if (error == 0 && !uses_tap && atomic_load(&port->send_queue_count) == 0)
         error = sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", base->netdev);
+    if (error == 0 && base->brokered)
+        sv_broker_keep_queues(base->broker, port->queue_count);
     close_broker_sockets(port);
     return error;
 }

@@ -3,10 +3,13 @@
 #define _GNU_SOURCE
 #include "broker_scene.h"
 
+#include "af_xdp.h"
+
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FIRST_PORT = 2000, SECOND_PORT = 3000, BOTH = 2 };
@@ -260,6 +263,55 @@ static void test_a_rule_removed_without_a_broker_counts_until_the_device_is_resu
     scene_close(&scene);
 }
 
+/* ---- a device with fewer queues than the broker has opened ---- */
+
+static _Thread_local bool second_queues_have_no_memory;
+static _Thread_local int last_socket;
+static _Thread_local unsigned socket_count;
+
+/* A queue has two sockets, and the device is opened without its second queue: so each third socket is of one. */
+static bool is_of_second_queue(int fd)
+{
+    socket_count += fd != last_socket;
+    last_socket = fd;
+    return socket_count % (SV_BPF_SOCKETS_PER_QUEUE + 1) == 0;
+}
+
+/* Replaces the C library's function. */
+int getsockopt(int fd, int level, int option, void *value, socklen_t *bytes)
+{
+    if (second_queues_have_no_memory && level == SOL_XDP && option == XDP_MMAP_OFFSETS && is_of_second_queue(fd)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return (int)syscall(SYS_getsockopt, fd, level, option, value, bytes);
+}
+
+/* The second queue only sends, so the device is opened without it. Its sockets are closed and must not be passed. */
+static void test_a_device_is_resumed_without_a_queue_that_had_no_memory(void)
+{
+    struct wire wire;
+    struct scene scene;
+    char policy[POLICY_TEXT_BYTES];
+    if (!have_namespace())
+        return;
+    link_open_with(&wire, 1500, 1, 2);
+    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
+    second_queues_have_no_memory = true;
+    wire_open_on(&wire, "xdp");
+    second_queues_have_no_memory = false;
+    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
+    scene_end_broker(&scene);
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " BOTH_PORTS));
+    struct ibv_flow *second = udp_rule(&wire.side[1], SECOND_PORT);
+    check_delivers(&wire, FIRST_PORT, 1);
+    check_delivers(&wire, SECOND_PORT, 2);
+    CHECK_EQ(0, ibv_destroy_flow(second));
+    CHECK_EQ(0, ibv_destroy_flow(first));
+    wire_close(&wire);
+    scene_close(&scene);
+}
+
 /* ---- a broker that ends again and again ---- */
 
 enum { RESTARTS = 8 };
@@ -336,6 +388,8 @@ const struct test broker_resume_tests[] = {
      test_a_device_is_resumed_when_its_refused_rule_is_removed},
     {"broker: xdp a rule removed without a broker counts until the device is resumed",
      test_a_rule_removed_without_a_broker_counts_until_the_device_is_resumed},
+    {"broker: xdp a device is resumed without a queue that had no memory",
+     test_a_device_is_resumed_without_a_queue_that_had_no_memory},
     {"broker: xdp no frame is lost while brokers end", test_no_frame_is_lost_while_brokers_end},
     {NULL, NULL},
 };
