@@ -230,6 +230,9 @@ static int explain_busy(const struct sv_netdev_port *port, const struct owner *o
         snprintf(owner_text, sizeof owner_text, " (process %d of user %u)", (int)pid, owner->uid);
     else if (owner->name[0] != '\0')
         snprintf(owner_text, sizeof owner_text, " (of user %u)", owner->uid);
+    if (port->vlan.ifindex != 0)
+        return sv_explain(EBUSY, "'%s' is in use%s, and in this mode it and all its VLANs have one user at a time: use "
+                          "SOFTVERBS_XDP_MODE=generic", port->netdev, owner_text);
     return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s, and in this mode an interface has one user "
                       "at a time; use SOFTVERBS_XDP_MODE=tap or soft:packet:%s for several users", port->netdev, kind,
                       port->netdev, owner_text, port->netdev);

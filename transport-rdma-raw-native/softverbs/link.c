@@ -10,6 +10,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -61,7 +62,7 @@ static bool is_about(const struct sv_netdev_port *port, const struct nlmsghdr *m
 {
     const struct ifinfomsg *info = NLMSG_DATA(message);
     return message->nlmsg_len >= NLMSG_LENGTH(sizeof *info) && info->ifi_family == AF_UNSPEC &&
-           info->ifi_index == port->ifindex;
+           info->ifi_index == sv_netdev_port_host_ifindex(port);
 }
 
 /* Returns true for the answer to request_state() if the interface no longer exists. */
@@ -91,7 +92,7 @@ static int request_state(const struct sv_netdev_port *port)
         struct ifinfomsg info;
     } request = {
         .header = {.nlmsg_len = sizeof request, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
-        .info = {.ifi_family = AF_UNSPEC, .ifi_index = port->ifindex},
+        .info = {.ifi_family = AF_UNSPEC, .ifi_index = sv_netdev_port_host_ifindex(port)},
     };
     return send(port->netlink_fd, &request, sizeof request, 0) == sizeof request ? 0 : errno;
 }
@@ -157,13 +158,13 @@ int sv_link_open(struct sv_netdev_port *port)
     port->netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (port->netlink_fd < 0)
         return errno;
-    filter_link_messages(port->netlink_fd, port->ifindex);
+    filter_link_messages(port->netlink_fd, sv_netdev_port_host_ifindex(port));
     if (setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         (void)!setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     if (bind(port->netlink_fd, (struct sockaddr *)&groups, sizeof groups) != 0)
         return errno;
     memset(&request, 0, sizeof request);
-    memcpy(request.ifr_name, port->netdev, sizeof request.ifr_name);
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", strchr(port->device->ibv.name, ':') + 1);
     if (ioctl(port->mac_filter_fd, SIOCGIFFLAGS, &request) != 0)
         return errno;
     atomic_store(&port->device->port_up, is_up((unsigned short)request.ifr_flags));

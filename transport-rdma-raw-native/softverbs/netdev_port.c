@@ -66,10 +66,35 @@ static int read_interface(struct sv_netdev_port *port, int socket)
     if ((uint32_t)request.ifr_mtu > port->max_mtu)
         return sv_explain(EMSGSIZE, "the MTU of '%s' is %d, and this kind of device carries at most %u: ip link set "
                           "dev %s mtu %u", port->netdev, request.ifr_mtu, port->max_mtu, port->netdev, port->max_mtu);
+    port->link_mtu = (uint32_t)request.ifr_mtu;
     atomic_store(&device->mtu, (uint32_t)request.ifr_mtu);
     atomic_store(&device->opened_mtu, (uint32_t)request.ifr_mtu);
     atomic_store(&device->port_up, (port->flags & IFF_RUNNING) != 0);
     return 0;
+}
+
+/* Replaces a VLAN interface, whose properties have been read, by its parent. */
+static int move_to_vlan_parent(struct sv_netdev_port *port)
+{
+    struct ifreq request;
+    int error = sv_vlan_find(port->netdev, port->ifindex, &port->vlan);
+    if (error != 0 || port->vlan.ifindex == 0)
+        return error;
+    if (port->brokered)
+        return sv_explain(EOPNOTSUPP, "a broker serves the VLAN interface '%s' in mode generic only: use "
+                          "SOFTVERBS_XDP_MODE=generic", port->netdev);
+    memset(&request, 0, sizeof request);
+    port->ifindex = port->vlan.parent_ifindex;
+    if (if_indextoname((unsigned)port->ifindex, port->netdev) == NULL)
+        return errno;
+    memcpy(request.ifr_name, port->netdev, sizeof request.ifr_name);
+    if (ioctl(port->mac_filter_fd, SIOCGIFMTU, &request) != 0)
+        return errno;
+    port->link_mtu = (uint32_t)request.ifr_mtu;
+    if (port->link_mtu <= port->max_mtu)
+        return 0;
+    return sv_explain(EMSGSIZE, "the MTU of '%s' is %u, and this kind of device carries at most %u: ip link set dev %s "
+                      "mtu %u", port->netdev, port->link_mtu, port->max_mtu, port->netdev, port->max_mtu);
 }
 
 static int open_mac_filter(struct sv_netdev_port *port)
@@ -130,6 +155,8 @@ static int open_descriptors(struct sv_netdev_port *port)
     int error = port->brokered ? (port->mac_filter_fd < 0 ? errno : 0) : open_mac_filter(port);
     if (error == 0)
         error = read_interface(port, port->mac_filter_fd);
+    if (error == 0 && port->kind->opens_vlan_parent)
+        error = move_to_vlan_parent(port);
     if (error != 0)
         return error;
     open_missed(port);
@@ -269,9 +296,14 @@ int sv_netdev_port_add_rules_again(struct sv_broker *broker, void *context)
 
 static int add_to_steering(struct sv_netdev_port *port, const struct sv_rule_spec *spec, const struct sv_rule *rule)
 {
+    struct sv_rule_spec tagged;
     port->changing_rule = rule;
     if (port->broker != NULL)
         return sv_broker_add_rule(port->broker, spec);
+    if (port->vlan.ifindex != 0) {
+        int error = sv_vlan_convert_rule(&port->vlan, spec, &tagged);
+        return error != 0 ? error : sv_kernel_steering_add(port->steering, &tagged);
+    }
     return port->steering != NULL ? sv_kernel_steering_add(port->steering, spec) : 0;
 }
 
@@ -297,6 +329,7 @@ void sv_netdev_port_on_rule_removed(struct sv_device *device, struct sv_flow *fl
     struct sv_netdev_port *port = device->port;
     const struct sv_rule *rule = flow->rule;
     const uint8_t *mac = rule->key.outer.dst_mac;
+    struct sv_rule_spec tagged;
     const struct sv_rule_spec spec = {
         .type = flow->type,
         .priority = flow->priority,
@@ -307,6 +340,8 @@ void sv_netdev_port_on_rule_removed(struct sv_device *device, struct sv_flow *fl
     port->changing_rule = rule;
     if (port->broker != NULL)
         sv_broker_remove_rule(port->broker, &spec);
+    else if (port->vlan.ifindex != 0 && sv_vlan_convert_rule(&port->vlan, &spec, &tagged) == 0)
+        (void)sv_kernel_steering_remove(port->steering, &tagged);
     else if (port->steering != NULL)
         (void)sv_kernel_steering_remove(port->steering, &spec);
     change_mac_filter(port, rule->mac_filter_type, mac, PACKET_DROP_MEMBERSHIP);

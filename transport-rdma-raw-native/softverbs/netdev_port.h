@@ -7,6 +7,7 @@
 #include "device.h"
 #include "kernel_steering.h"
 #include "receive.h"
+#include "vlan.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -38,6 +39,7 @@ struct sv_netdev_port_kind {
     bool copies_on_send;            /* send() copies frames out of registered memory */
     bool tracks_connections;        /* the XDP program separates segments of connections from unsolicited ones */
     bool may_be_brokered;           /* a broker can open the port for a process without capabilities (broker.h) */
+    bool opens_vlan_parent;         /* for a VLAN interface the port opens the interface below it (vlan.h) */
     /* Opens the port on an existing interface. On an error close() follows. */
     int (*open)(struct sv_netdev_port *port);
     /* Stops steering frames away from the kernel. The rings stay open, because their counters are still read. */
@@ -63,6 +65,8 @@ struct sv_netdev_port {
     char netdev[IFNAMSIZ];
     int ifindex;
     unsigned flags;                 /* IFF_*, when the port was opened */
+    struct sv_vlan vlan;            /* the VLAN interface if netdev and ifindex are those of its parent */
+    uint32_t link_mtu;              /* MTU of netdev when the port was opened */
     uint32_t max_mtu;               /* largest MTU of the interface that the port supports */
     struct sv_kernel_steering *steering; /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
@@ -99,6 +103,12 @@ struct sv_netdev_port {
     _Atomic uint32_t local_mac_slots;
     _Atomic uint64_t local_macs[SV_NETDEV_PORT_MAX_LOCAL_MACS];
 };
+
+/* Returns the interface that has the port's addresses: the VLAN interface if there is one. */
+static inline int sv_netdev_port_host_ifindex(const struct sv_netdev_port *port)
+{
+    return port->vlan.ifindex != 0 ? port->vlan.ifindex : port->ifindex;
+}
 
 /* Returns true if `name` is `prefix` followed by a valid interface name. */
 bool sv_netdev_port_is_device_name(const char *name, const char *prefix);

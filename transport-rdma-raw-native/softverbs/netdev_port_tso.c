@@ -43,7 +43,7 @@ static int open_socket(int ifindex)
 
 void sv_netdev_port_open_tso(struct sv_netdev_port *port)
 {
-    port->tso_fd = open_socket(port->ifindex);
+    port->tso_fd = open_socket(sv_netdev_port_host_ifindex(port));
 }
 
 /* Returns true for plain headers. The library segments all others itself. */
@@ -102,7 +102,8 @@ static ssize_t send_packet(const struct sv_netdev_port *port, const struct sv_ts
     struct iovec parts[2 + SV_MAX_SGE] = {{&vnet_hdr, sizeof vnet_hdr}, {header, request->header_bytes}};
     write_header(header, request);
     memcpy(parts + 2, request->parts, request->part_count * sizeof parts[0]);
-    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = port->ifindex, .sll_halen = 6};
+    /* A VLAN interface inserts the tag, and adapts the offsets to it. */
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = sv_netdev_port_host_ifindex(port), .sll_halen = 6};
     memcpy(&to.sll_protocol, request->header + SV_ETHERTYPE_AT, 2);
     memcpy(to.sll_addr, request->header, 6);
     struct msghdr message = {.msg_name = &to, .msg_namelen = sizeof to, .msg_iov = parts,

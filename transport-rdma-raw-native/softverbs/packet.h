@@ -33,6 +33,7 @@ struct sv_packet_ring {
     uint32_t frame_count;
     _Atomic uint32_t next_index;
     bool bound;
+    bool omits_vlan_tags;           /* the kernel removes tags, and they stay so */
     bool lacks_ring;                /* the socket has no ring; the next check creates one */
     bool seen_empty;                /* the ring was empty when its drops were last counted */
     uint32_t seen_next_index;       /* next_index at that time */

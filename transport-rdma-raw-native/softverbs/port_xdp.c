@@ -14,6 +14,9 @@
  *   tap       a tc ingress program redirects the frames to a TAP interface with the sockets and generic XDP. The
  *             kernel's own frames are never copied, and the library's frames pass the kernel's packet queue once more.
  *
+ * A VLAN interface has no driver of its own. In modes native and zerocopy the port opens the interface below it and
+ * handles the tags (vlan.h); in the other modes it opens the VLAN interface, whose frames have no tag.
+ *
  * In mode tap any number of processes may have such a port on an interface. Each has its TAP interface and program, and
  * sends through a packet socket. The programs run in sequence: a frame that rules of several processes take goes to the
  * process with the oldest program. In the other modes an interface has one program, and a queue has
@@ -126,17 +129,18 @@ static int on_rule_added(struct sv_device *device, const struct sv_rule_spec *sp
     return sv_netdev_port_on_rule_added(device, spec, rule);
 }
 
-#define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED) \
+#define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED, OPENS_VLAN_PARENT) \
     {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), \
-     .copies_on_send = COPIES_ON_SEND, .may_be_brokered = MAY_BE_BROKERED, .tracks_connections = true, \
-     .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
+     .copies_on_send = COPIES_ON_SEND, .may_be_brokered = MAY_BE_BROKERED, .opens_vlan_parent = OPENS_VLAN_PARENT, \
+     .tracks_connections = true, .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, \
+     .send = SEND}
 
 static const struct sv_netdev_port_kind kinds[SV_XDP_MODE_COUNT] = {
-    [SV_XDP_MODE_GENERIC] = XDP_KIND(send_frames, true, true),
-    [SV_XDP_MODE_NATIVE] = XDP_KIND(send_frames, true, true),
-    [SV_XDP_MODE_ZERO_COPY] = XDP_KIND(send_frames, true, true),
+    [SV_XDP_MODE_GENERIC] = XDP_KIND(send_frames, true, true, false),
+    [SV_XDP_MODE_NATIVE] = XDP_KIND(send_frames, true, true, true),
+    [SV_XDP_MODE_ZERO_COPY] = XDP_KIND(send_frames, true, true, true),
     /* The packet socket sends directly from registered memory. A broker hands out no packet sockets. */
-    [SV_XDP_MODE_TAP] = XDP_KIND(send_by_packet_socket, false, false),
+    [SV_XDP_MODE_TAP] = XDP_KIND(send_by_packet_socket, false, false, false),
 };
 
 enum sv_xdp_mode sv_xdp_mode_of(const struct sv_netdev_port *base)
@@ -210,13 +214,18 @@ static int open_device(struct sv_device *device)
         error = open_mode(device, choice.forced, &mode, &failure);
     if (error != 0)
         return error;
-    const char *busy_poll_text = ((const struct xdp_port *)device->port)->busy_poll.enabled ? " with busy polling" : "";
+    const struct xdp_port *port = device->port;
+    const char *busy_poll_text = port->busy_poll.enabled ? " with busy polling" : "";
+    char vlan_text[64] = "";
+    if (port->base.vlan.ifindex != 0)
+        snprintf(vlan_text, sizeof vlan_text, " on '%s' with the tag of VLAN %u", port->base.netdev,
+                 port->base.vlan.id);
     if (mode == choice.mode)
-        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s: %s", sv_xdp_mode_name(mode),
-                 busy_poll_text, choice.reason);
+        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s%s: %s", sv_xdp_mode_name(mode),
+                 vlan_text, busy_poll_text, choice.reason);
     else
-        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s, because %s is not available: %s",
-                 sv_xdp_mode_name(mode), busy_poll_text, failure.mode, failure.reason);
+        snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s%s, because %s is not available: %s",
+                 sv_xdp_mode_name(mode), vlan_text, busy_poll_text, failure.mode, failure.reason);
     return 0;
 }
 

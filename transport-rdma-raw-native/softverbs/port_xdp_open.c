@@ -20,7 +20,8 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, u
         .ifindex = base->ifindex,
         .receive_ifindex = port->tap.ifindex != 0 ? port->tap.ifindex : base->ifindex,
         .number = number,
-        .mtu = atomic_load(&base->device->mtu),
+        .mtu = base->link_mtu,
+        .vlan = base->vlan.ifindex != 0 ? &base->vlan : NULL,
         .zero_copy = port->zero_copy,
         .expects_partial_checksums = port->expects_partial_checksums,
         .receives_gso = base->receives_gso,
@@ -178,6 +179,8 @@ static int open_copy_ring(struct xdp_port *port)
         return sv_explain(-filter_fd, "the socket filter can't be loaded: the process needs CAP_BPF");
     int error = sv_packet_ring_open(&port->copy_ring, atomic_load(&base->device->mtu), COPY_FRAMES, filter_fd);
     close(filter_fd);
+    /* The kernel has removed the tag of the VLAN by then. */
+    port->copy_ring.omits_vlan_tags = base->vlan.ifindex != 0;
     return error != 0 ? error : sv_netdev_port_add_receiver(base, &port->copy_ring.receiver);
 }
 
@@ -241,7 +244,7 @@ static int attach_program(struct xdp_port *port)
     struct sv_netdev_port *base = &port->base;
     if (port->tap.ifindex != 0)
         return attach_tap_mode(port);
-    bool jumbo = sv_xdp_is_jumbo(atomic_load(&base->device->mtu));
+    bool jumbo = sv_xdp_is_jumbo(base->link_mtu);
     enum sv_xdp_attach_mode mode = !port->native ? SV_XDP_ATTACH_GENERIC
                                    : jumbo ? SV_XDP_ATTACH_NATIVE_FRAGS : SV_XDP_ATTACH_NATIVE;
     port->xdp_link_fd = sv_kernel_steering_attach(base->steering, SV_PROGRAM_XDP_REDIRECT, base->ifindex, mode);
@@ -283,6 +286,10 @@ static int check_vlan_tags(const struct xdp_port *port)
 {
     const struct sv_netdev_port *base = &port->base;
     const char *consent = getenv("SOFTVERBS_XDP_RXVLAN");
+    if (base->vlan.ifindex != 0 && sv_xdp_hides_vlan_tags(base))
+        return sv_explain(EOPNOTSUPP, "'%s' removes VLAN tags from frames before XDP sees them, so those of VLAN %u "
+                          "would not be found: use ethtool -K %s rxvlan off, or SOFTVERBS_XDP_MODE=generic",
+                          base->netdev, base->vlan.id, base->netdev);
     if (port->tap.ifindex != 0 || (consent != NULL && strcmp(consent, "allow") == 0) || !sv_xdp_hides_vlan_tags(base))
         return 0;
     if (sv_xdp_is_stacked(base))

@@ -24,6 +24,16 @@ static void count_queues(const struct sv_netdev_family *family, int ifindex, str
     }
 }
 
+/* Returns the interface whose driver serves native mode and zero copy: the one below a VLAN interface, if usable. */
+static int driven_ifindex(const char *netdev, int ifindex)
+{
+    struct sv_vlan vlan;
+    int error = sv_vlan_find(netdev, ifindex, &vlan);
+    if (error != 0)
+        (void)sv_explain(0, "%s", "");
+    return error == 0 && vlan.ifindex != 0 ? vlan.parent_ifindex : ifindex;
+}
+
 SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_interface *interface)
 {
     struct sv_netdev_family family;
@@ -34,6 +44,7 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
     if (ifindex == 0)
         return ENODEV;
     sv_xdp_read_driver(netdev, interface->driver, version);
+    ifindex = driven_ifindex(netdev, ifindex);
     if (sv_netdev_family_open(&family) != 0)
         return 0;
     if (sv_netdev_get_info(&family, ifindex, &info) == 0) {

@@ -306,6 +306,8 @@ static unsigned drain_burst(struct sv_packet_ring *ring, struct sv_device *devic
     while (other_slot == NULL && consumed < SV_BURST && (sv_packet_slot_status(ring, next) & TP_STATUS_USER)) {
         struct tpacket2_hdr *header = sv_packet_slot(ring, next);
         struct packet packet = packet_in_slot(header);
+        if (SV_UNLIKELY(ring->omits_vlan_tags))
+            header->tp_status &= ~(uint32_t)TP_STATUS_VLAN_VALID;
         if (SV_LIKELY(is_ordinary(&packet)))
             completed += complete_frame(ring, header, &packet, max_frame_bytes, &frames[completed]);
         else

@@ -205,6 +205,20 @@ static void handle_gso_frame(struct batch *batch, const struct iovec *pieces, ui
     counters->gso_frames++;
 }
 
+/*
+ * Adds a frame to the batch, without the tag of the VLAN. The programs redirect frames of the VLAN only, so others are
+ * dropped.
+ */
+static inline void add_frame(struct batch *batch, uint8_t *data, uint32_t length)
+{
+    const struct sv_xdp_queue *queue = batch->queue;
+    if (SV_UNLIKELY(queue->tag_bytes != 0) && (data = sv_vlan_remove_tag(queue->tag, data, length)) == NULL) {
+        batch->rx_socket->receiver.counters.length_errors++;
+        return;
+    }
+    batch->frame[batch->count++] = (struct sv_frame){.data = data, .length = length - queue->tag_bytes};
+}
+
 /* ---- frames of several chunks ---- */
 
 struct chain {
@@ -247,7 +261,7 @@ static bool assemble_frame(struct batch *batch, const struct chain *chain)
         return false;
     uint8_t *to = queue->scratch + queue->scratch_used_frames++ * frame_capacity;
     sv_pieces_copy(to, chain->piece, 0, (uint32_t)chain->length);
-    batch->frame[batch->count++] = (struct sv_frame){.data = to, .length = (uint32_t)chain->length};
+    add_frame(batch, to, (uint32_t)chain->length);
     return true;
 }
 
@@ -307,9 +321,9 @@ static inline unsigned process_frame(struct batch *batch, uint32_t position, uin
         process_odd_length_frame(batch, descriptor);
         return 1;
     }
-    struct sv_frame *frame = &batch->frame[batch->count++];
-    *frame = (struct sv_frame){.data = data_at(batch->queue, descriptor->addr), .length = descriptor->len};
-    __builtin_prefetch(frame->data);
+    const uint8_t *data = data_at(batch->queue, descriptor->addr);
+    __builtin_prefetch(data);
+    add_frame(batch, (uint8_t *)(uintptr_t)data, descriptor->len);
     return 1;
 }
 

@@ -50,6 +50,8 @@ static const struct {
     {"virtio_net", "native mode needs one more send queue per processor of virtio_net, and ends the kernel's offloads"},
     /* docs.anza.xyz/operations/running-with-af-xdp. */
     {"bnxt_en", "zero copy of bnxt_en is not reliable"},
+    /* vlan.h. */
+    {"802.1Q VLAN Support", "native mode and zero copy of a VLAN occupy the interface below it"},
     /* Measured: docs/design/design-decisions.md, AF_XDP. */
     {"veth", "native mode is no faster on veth, and ends TSO of the kernel at the other end"},
 };

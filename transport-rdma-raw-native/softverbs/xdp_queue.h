@@ -67,6 +67,8 @@ struct sv_xdp_queue {
     bool expects_partial_checksums; /* checksums may be missing: from senders on this host, and after GRO */
     bool receives_gso;              /* GSO frames may arrive: they are segmented or delivered unsegmented */
     bool zero_copy;                 /* the driver uses the chunks directly and reports when it needs a wakeup */
+    uint32_t tag_bytes;             /* SV_VLAN_HLEN if frames have the tag of a VLAN on the interface, else 0 */
+    uint8_t tag[SV_VLAN_HLEN];
     bool busy_poll;                 /* a thread that finds the ring empty runs the driver: see busy_poll.h */
     uint32_t chunk_bytes;
     uint32_t stride_bytes;          /* distance between chunks */
@@ -96,6 +98,7 @@ struct sv_xdp_queue_config {
     int receive_ifindex;            /* interface that receives: the same, or the TAP interface */
     uint32_t number;                /* number of the queue on both interfaces */
     uint32_t mtu;
+    const struct sv_vlan *vlan;     /* NULL: none */
     bool zero_copy;                 /* requires zero copy by the driver */
     bool expects_partial_checksums; /* as in struct sv_xdp_queue */
     bool receives_gso;

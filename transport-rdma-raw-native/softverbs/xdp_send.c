@@ -89,9 +89,25 @@ static void enqueue_chunk(struct sv_xdp_queue *queue, const uint8_t *data, uint3
         (struct xdp_desc){.addr = chunk, .len = length, .options = options};
 }
 
+/* Enqueues the beginning of a frame with the tag of the VLAN. Returns how many of the frame's bytes that is. */
+static __attribute__((noinline)) uint32_t enqueue_tagged(struct sv_xdp_queue *queue, const struct sv_frame *frame)
+{
+    const uint32_t room = queue->chunk_bytes - SV_VLAN_HLEN;
+    uint32_t part = frame->length < room ? frame->length : room;
+    uint64_t chunk = queue->free_chunks[--queue->free_count];
+    uint8_t *to = queue->umem + chunk;
+    struct xdp_desc *descriptors = queue->tx.entries;
+    memcpy(to, frame->data, SV_ETHERTYPE_AT);
+    memcpy(to + SV_ETHERTYPE_AT, queue->tag, SV_VLAN_HLEN);
+    sv_copy(to + SV_VLAN_ETHERTYPE_AT, frame->data + SV_ETHERTYPE_AT, part - SV_ETHERTYPE_AT);
+    descriptors[queue->tx.position++ & queue->tx.mask] = (struct xdp_desc){
+        .addr = chunk, .len = part + SV_VLAN_HLEN, .options = part < frame->length ? XDP_PKT_CONTD : 0};
+    return part;
+}
+
 static uint32_t chunks_of(const struct sv_xdp_queue *queue, const struct sv_frame *frame)
 {
-    uint32_t length = frame->length;
+    uint32_t length = frame->length + queue->tag_bytes;
     return SV_LIKELY(length <= queue->chunk_bytes) ? 1 : (length + queue->chunk_bytes - 1) / queue->chunk_bytes;
 }
 
@@ -109,6 +125,13 @@ static unsigned enqueue_frames(struct sv_xdp_queue *queue, const struct sv_frame
         if (parts > room)
             break;
         room -= parts;
+        if (SV_UNLIKELY(queue->tag_bytes != 0)) {
+            uint32_t tagged = enqueue_tagged(queue, &frames[n]);
+            data += tagged;
+            left -= tagged;
+            if (left == 0)
+                continue;
+        }
         for (; left > chunk_bytes; left -= chunk_bytes, data += chunk_bytes)
             enqueue_chunk(queue, data, chunk_bytes, XDP_PKT_CONTD);
         enqueue_chunk(queue, data, left, 0);

@@ -411,6 +411,10 @@ int sv_xdp_queue_open(struct sv_xdp_queue *queue, const struct sv_xdp_queue_conf
     queue->expects_partial_checksums = config->expects_partial_checksums;
     queue->receives_gso = config->receives_gso;
     queue->multi_buffer = queue->jumbo || queue->receives_gso;
+    if (config->vlan != NULL) {
+        queue->tag_bytes = SV_VLAN_HLEN;
+        sv_vlan_write_tag(config->vlan, queue->tag);
+    }
     int error = sv_receiver_init(&queue->main.receiver, queue->zero_copy ? count_drops_and_wake_driver : count_drops);
     queue->main.receiver.may_stall = queue->zero_copy;
     int syn_error = sv_receiver_init(&queue->syn.receiver, count_dropped_syns);

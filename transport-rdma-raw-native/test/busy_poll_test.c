@@ -127,10 +127,14 @@ static size_t answer(void *data)
     return (size_t)(at - (uint8_t *)data) + acknowledge(at, 0);
 }
 
+ssize_t (*change_received)(void *data, ssize_t length);
+
 ssize_t recv(int fd, void *data, size_t bytes, int flags)
 {
-    if (!kernel_is_ours)
-        return syscall(SYS_recvfrom, fd, data, bytes, flags, NULL, NULL);
+    if (!kernel_is_ours) {
+        ssize_t got = syscall(SYS_recvfrom, fd, data, bytes, flags, NULL, NULL);
+        return got > 0 && change_received != NULL ? change_received(data, got) : got;
+    }
     if (is_late) {
         late_bytes = answer(late);
         is_late = false;

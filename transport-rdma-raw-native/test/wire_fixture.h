@@ -21,6 +21,10 @@ struct wire {
 
 /* Simulates AF_XDP before Linux 6.6, in which a frame has one chunk. */
 extern bool kernel_is_old;
+/* Driver that veth interfaces report, or NULL: xdp_open_test.c. */
+extern const char *reported_driver;
+/* Changes the data of recv() and returns its length, or NULL: busy_poll_test.c. */
+extern ssize_t (*change_received)(void *data, ssize_t length);
 /* Called instead of sleeping by this thread, or NULL. */
 extern _Thread_local void (*instead_of_pauses)(void);
 

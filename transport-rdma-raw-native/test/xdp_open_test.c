@@ -22,7 +22,7 @@ typedef int ioctl_request;
 #endif
 
 static bool reports_no_channels;
-static const char *driver;
+const char *reported_driver;
 
 /*
  * Replaces the C library's function: a driver that does not report its number of queues, and a veth with another driver
@@ -41,11 +41,11 @@ int ioctl(int fd, ioctl_request request, ...)
         return -1;
     }
     int result = (int)syscall(SYS_ioctl, fd, request, argument);
-    if (driver != NULL && result == 0 && *question == ETHTOOL_GDRVINFO) {
+    if (reported_driver != NULL && result == 0 && *question == ETHTOOL_GDRVINFO) {
         struct ethtool_drvinfo *info = (struct ethtool_drvinfo *)((const struct ifreq *)argument)->ifr_data;
         struct utsname kernel;
         CHECK_EQ(0, uname(&kernel));
-        strcpy(info->driver, driver);
+        strcpy(info->driver, reported_driver);
         snprintf(info->version, sizeof info->version, "%.31s", kernel.release);     /* it came with the kernel */
     }
     return result;
@@ -132,17 +132,17 @@ static void the_mode_follows_driver_and_kernel(void)
     check_opens(wire.name[0], 0, "");
     check_mode(wire.name[0], "mode generic: native mode is no faster on veth");
     run("ethtool -K %s rxvlan off", wire.name[0]);      /* without an effect on a veth, and important on others */
-    driver = "mlx5_core";
+    reported_driver = "mlx5_core";
     check_mode(wire.name[0], "mode native, because zerocopy is not available: the interface's driver has no zero copy");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "generic", 1));
     check_mode(wire.name[0], "mode generic: set by SOFTVERBS_XDP_MODE");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "zerocopy", 1));
     check_opens(wire.name[0], EOPNOTSUPP, "no zero copy");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "auto", 1));
-    driver = "ice";
+    reported_driver = "ice";
     check_mode(wire.name[0], "mode generic: zero copy has corrupted memory with ice");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
-    driver = NULL;
+    reported_driver = NULL;
     link_close(&wire);
 }
 
@@ -260,7 +260,7 @@ static void an_interface_that_hides_tags_is_refused(void)
         return;
     link_open(&wire, 1500, 1);
     check_opens(wire.name[0], 0, "");
-    driver = "card";
+    reported_driver = "card";
     check_opens(wire.name[0], EOPNOTSUPP, "rxvlan off");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_RXVLAN", "allow", 1));
     check_opens(wire.name[0], 0, "");
@@ -272,7 +272,7 @@ static void an_interface_that_hides_tags_is_refused(void)
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     run("ethtool -K %s rxvlan off", wire.name[0]);
     check_opens(wire.name[0], 0, "");
-    driver = NULL;
+    reported_driver = NULL;
     link_close(&wire);
 }
 
@@ -337,7 +337,7 @@ static void check_merged(const char *receiver, bool partial)
     frame[50] = (uint8_t)(pseudo >> 8);
     frame[51] = (uint8_t)pseudo;
     link_open(&wire, 1500, 1);
-    driver = receiver;
+    reported_driver = receiver;
     wire_open_between(&wire, "packet", "xdp");
     struct ibv_flow *flow = steer_mac(&wire.side[1], mac_b);
     CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
@@ -351,7 +351,7 @@ static void check_merged(const char *receiver, bool partial)
     CHECK_EQ(partial, counters.received.partial_checksums);
     CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);
-    driver = NULL;
+    reported_driver = NULL;
 }
 
 /*

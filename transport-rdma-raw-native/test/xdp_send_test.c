@@ -232,6 +232,29 @@ static void an_interface_in_heavy_use_is_not_stuck(void)
     CHECK(k.nanos <= 2 * SV_SPIN_TIMEOUT_NANOS);
 }
 
+/* With the tag of a VLAN the frame needs one more chunk. */
+static void a_tagged_frame_waits_for_room_for_its_tag(void)
+{
+    static const uint8_t data[CHUNK - 2];
+    const struct sv_frame frame = {.data = data, .length = sizeof data};
+    int error;
+    kernel_open(0);
+    k.queue.zero_copy = true;
+    k.queue.chunk_bytes = CHUNK;
+    k.queue.tag_bytes = SV_VLAN_HLEN;
+    k.queue.free_count = 1;
+    CHECK_EQ(0, tested_send(&k.queue, &frame, 1, &error));
+    CHECK_EQ(ENOBUFS, error);
+    CHECK_EQ(1, k.queue.free_count);
+    k.queue.free_count = 2;
+    CHECK_EQ(1, tested_send(&k.queue, &frame, 1, &error));
+    CHECK_EQ(0, k.queue.free_count);
+    CHECK_EQ(CHUNK, k.tx.descriptors[0].len);
+    CHECK_EQ(XDP_PKT_CONTD, k.tx.descriptors[0].options);
+    CHECK_EQ(2, k.tx.descriptors[1].len);
+    CHECK_EQ(0, k.tx.descriptors[1].options);
+}
+
 const struct test xdp_send_tests[] = {
     {"xdp queue: a driver is woken only on request", a_driver_is_woken_only_on_request},
     {"xdp queue: a busily polled driver is always woken", a_busily_polled_driver_is_always_woken},
@@ -243,5 +266,6 @@ const struct test xdp_send_tests[] = {
     {"xdp queue: a missing send queue is detected", a_missing_send_queue_is_detected},
     {"xdp queue: an interface in heavy use is not stuck", an_interface_in_heavy_use_is_not_stuck},
     {"xdp queue: surplus completions are ignored", surplus_completions_are_ignored},
+    {"xdp queue: a tagged frame waits for room for its tag", a_tagged_frame_waits_for_room_for_its_tag},
     {NULL, NULL},
 };
