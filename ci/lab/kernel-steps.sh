@@ -11,6 +11,7 @@ readonly KERNEL_TEST_CLASSES=(verbs.XdpConformanceTest verbs.PacketConformanceTe
   tcp.TcpOptionsOverVethTest)
 # For 2,048 chunks, and a card with 256 descriptors.
 readonly FULL_RING_FLOOD=8192 FULL_RING_PINGS=5
+readonly VLAN_PINGS=3
 readonly KERNEL_MODES=(generic native zerocopy tap packet)
 # Hostile clients of the broker, and queue pairs that send with the datagrams of each.
 readonly HOSTILE_SECONDS=30 SENDERS=7 SENDER_FRAMES=48
@@ -65,6 +66,24 @@ served() {
 # A namespace of the machine that serves.
 in_peer() {
   in_machine a ip netns exec peer /init "$@"
+}
+
+# A client on VLAN 100. The kernel answers on the same VLAN, on another one, and without a tag.
+in_peer_of_vlan() {
+  local address
+  in_machine a has_program "$vlan_program" || { echo "@@ there is no XDP program on $vlan_program" && return 1; }
+  in_peer "$@" || return
+  for address in 198.18.100.1 198.18.200.1 192.0.2.1; do
+    in_peer ping -c "$VLAN_PINGS" -W 30 "$address" || { echo "@@ the kernel does not answer at $address" && return 1; }
+  done
+}
+
+# served_on_vlan MODE: native mode has its program and its tags on the interface below the VLAN's.
+served_on_vlan() {
+  local vlan_program=rr0.100
+  [ "$1" != native ] || vlan_program=rr0
+  in_machine a make_vlans
+  served "$1" rr0.100 198.18.100.1 in_peer_of_vlan
 }
 
 # The last line of an answer that is not empty. It reads all, since the rest would be taken for the next answer.
@@ -315,6 +334,8 @@ veth_steps() {
   for mode in "${KERNEL_MODES[@]}"; do
     kernel_step veth "$mode" served "$mode" rr0 192.0.2.1 in_peer
   done
+  kernel_step veth VLAN served_on_vlan generic
+  kernel_step veth "VLAN native" served_on_vlan native
   kernel_step veth broker served_by_broker generic rr0 192.0.2.1 in_peer
   kernel_step veth "hostile clients" hostile_clients
   mac="$(in_peer cat /sys/class/net/rr1/address | last_line)"

@@ -72,6 +72,25 @@ make_veth() {
   ip -n peer link set lo up
 }
 
+# VLANs 100 and 200 above the veth pair. The peer's tags are in its frames, as on a wire.
+make_vlans() {
+  local id
+  [ ! -e /sys/class/net/rr0.100 ] || return 0
+  ip netns exec peer ethtool -K rr1 txvlan off
+  for id in 100 200; do
+    ip link add link rr0 name "rr0.$id" type vlan id "$id"
+    ip address add "198.18.$id.1/24" dev "rr0.$id"
+    ip link set "rr0.$id" up
+    ip -n peer link add link rr1 name "rr1.$id" type vlan id "$id"
+    ip -n peer address add "198.18.$id.2/24" dev "rr1.$id"
+    ip -n peer link set "rr1.$id" up
+  done
+}
+
+has_program() {
+  ip link show dev "$1" | grep 'prog/xdp'
+}
+
 # name_card MAC NAME ADDRESS: until it has a carrier.
 name_card() {
   local interface turns=0
