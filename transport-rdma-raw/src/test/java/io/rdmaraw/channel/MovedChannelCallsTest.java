@@ -3,7 +3,6 @@ package io.rdmaraw.channel;
 import static io.rdmaraw.channel.LoopMoves.keepBusy;
 import static io.rdmaraw.channel.LoopMoves.leaveBehind;
 import static io.rdmaraw.channel.LoopMoves.loopThatIsNot;
-import static io.rdmaraw.channel.LoopMoves.move;
 import static io.rdmaraw.channel.StreamFixture.on;
 import static io.rdmaraw.channel.StreamFixture.settle;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -118,18 +117,43 @@ class MovedChannelCallsTest {
         }
     }
 
+    /**
+     * An attempt to connect.
+     *
+     * @param overdue completes on the first loop after the time of the attempt
+     */
+    private record Attempt(ChannelFuture connecting, Future<?> overdue) {
+    }
+
+    /** Begins an attempt and deregisters the channel in the same turn, so that the timeout cannot expire before. */
+    private static Attempt connectAndLeave(RdmaRawSocketChannel channel, InetSocketAddress server)
+            throws InterruptedException {
+        EventLoop left = channel.eventLoop();
+        ChannelFuture[] leaving = new ChannelFuture[1];
+        Attempt begun = on(left, () -> {
+            ChannelFuture connecting = channel.connect(server);
+            leaving[0] = channel.deregister();
+            return new Attempt(connecting, left.schedule(() -> { }, CONNECT_MILLIS, TimeUnit.MILLISECONDS));
+        });
+        leaving[0].sync();
+        return begun;
+    }
+
     private void timesOutAfterTheMove(StreamFixture own, InetSocketAddress unanswered) throws Exception {
         RdmaRawSocketChannel channel = (RdmaRawSocketChannel) own.client(new ChannelInboundHandlerAdapter())
                 .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS).register().sync().channel();
-        ChannelFuture attempt = channel.connect(unanswered);
         EventLoop left = channel.eventLoop();
-        settle(left);
-        // Runs after the timeout of the attempt, which was scheduled earlier.
-        Future<?> overdue = left.schedule(() -> { }, CONNECT_MILLIS, TimeUnit.MILLISECONDS);
         EventLoop joined = loopThatIsNot(own.clients, left);
-        move(channel, joined);
-        keepBusy(joined, goOn);
-        overdue.sync();
+        CountDownLatch isBusy = new CountDownLatch(1);
+        Attempt begun = connectAndLeave(channel, unanswered);
+        ChannelFuture attempt = begun.connecting;
+        // Blocks the loop within the registration, so that the timeout cannot expire between the two.
+        joined.register(channel).addListener(there -> {
+            isBusy.countDown();
+            LoopMoves.await(goOn);
+        });
+        LoopMoves.await(isBusy);
+        begun.overdue.sync();
         settle(left);
         assertEquals("done false, open true", "done " + attempt.isDone() + ", open " + channel.isOpen());
         goOn.countDown();
@@ -151,12 +175,10 @@ class MovedChannelCallsTest {
             try {
                 RdmaRawSocketChannel channel = (RdmaRawSocketChannel) own.client(new ChannelInboundHandlerAdapter())
                         .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, CONNECT_MILLIS).register().sync().channel();
-                ChannelFuture attempt = channel.connect(unanswered);
                 EventLoop left = channel.eventLoop();
-                settle(left);
-                Future<?> overdue = left.schedule(() -> { }, CONNECT_MILLIS, TimeUnit.MILLISECONDS);
-                channel.deregister().sync();
-                overdue.sync();
+                Attempt begun = connectAndLeave(channel, unanswered);
+                ChannelFuture attempt = begun.connecting;
+                begun.overdue.sync();
                 settle(left);
                 assertTrue(channel.isOpen() && !attempt.isDone(), "it has ended on a loop that has it no more");
                 loopThatIsNot(own.clients, left).register(channel).sync();

@@ -79,10 +79,15 @@ class StreamConnectorTest {
     @Test
     void aTimeoutClosesTheChannel() throws InterruptedException {
         channel.config().setConnectTimeoutMillis(500);
-        ChannelFuture connecting = channel.connect(silent);
-        channel.eventLoop().submit(() -> { }).sync();
-        int port = channel.localAddress().getPort();
-        assertFalse(isFree(port), "the attempt has a port");
+        ChannelFuture[] attempt = new ChannelFuture[1];
+        // Within one task, so that the timeout cannot expire before the check.
+        int port = StreamFixture.on(channel.eventLoop(), () -> {
+            attempt[0] = channel.connect(silent);
+            int used = channel.localAddress().getPort();
+            assertFalse(isFree(used), "the attempt has a port");
+            return used;
+        });
+        ChannelFuture connecting = attempt[0];
         assertInstanceOf(ConnectTimeoutException.class, connecting.await().cause());
         assertEnds(port);
     }
