@@ -100,10 +100,13 @@ class RdmaRawSocketChannelEndTest {
                 .option(ChannelOption.SO_LINGER, lingerSeconds).option(ChannelOption.SO_SNDBUF, 2 * count)
                 .connect(server).sync().channel();
         client.writeAndFlush(bytes(count)).sync();
-        client.close();
-        settle(client.eventLoop());
-        assertFalse(client.isOpen());
-        assertFalse(client.closeFuture().isDone());
+        // Within one task, so that the time of SO_LINGER cannot end before the checks.
+        on(client.eventLoop(), () -> {
+            client.close();
+            assertFalse(client.isOpen());
+            assertFalse(client.closeFuture().isDone());
+            return null;
+        });
         return client;
     }
 
