@@ -62,17 +62,30 @@ class RdmaRawSocketChannelOptionsTest {
 
     /** Opens a connection and then blocks the loop of its peer. */
     private RdmaRawSocketChannel connect(List<ChannelOption<Integer>> options) throws InterruptedException {
+        RdmaRawSocketChannel channel = open(options);
+        silence(fixture.accepted());
+        return channel;
+    }
+
+    /** Opens a connection with options set to 1. */
+    private RdmaRawSocketChannel open(List<ChannelOption<Integer>> options) throws InterruptedException {
         var client = fixture.client(new Client()).option(ChannelOption.SO_KEEPALIVE, true);
         options.forEach(option -> client.option(option, 1));
-        RdmaRawSocketChannel channel = (RdmaRawSocketChannel) client.connect(server).sync().channel();
-        RdmaRawSocketChannel peer = fixture.accepted();
+        return (RdmaRawSocketChannel) client.connect(server).sync().channel();
+    }
+
+    /** Blocks the loop of a peer when it has processed everything that it has received. */
+    private void silence(RdmaRawSocketChannel peer) throws InterruptedException {
         StreamFixture.settle(peer.eventLoop());
         StreamFixture.silence(peer.eventLoop(), silence);
-        return channel;
     }
 
     private static int segmentsOut(RdmaRawSocketChannel channel) {
         return channel.tcpInfo().syncUninterruptibly().getNow().segmentsOut();
+    }
+
+    private static int segmentsIn(RdmaRawSocketChannel channel) {
+        return channel.tcpInfo().syncUninterruptibly().getNow().segmentsIn();
     }
 
     /** Each option alone shortens the timeout; the defaults are two hours, 75 seconds and 9 probes. */
@@ -97,9 +110,14 @@ class RdmaRawSocketChannelOptionsTest {
                 early.add(each.option);
             }
         }
-        RdmaRawSocketChannel channel = connect(early);
-        int sentBefore = segmentsOut(channel);
-        assertTrue(channel.config().setOption(late.option, 1));
+        RdmaRawSocketChannel channel = open(early);
+        RdmaRawSocketChannel peer = fixture.accepted();
+        // Within one task, so that no probe is due between the beginning of the silence and the count.
+        int sentBefore = StreamFixture.on(channel.eventLoop(), () -> {
+            silence(peer);
+            assertTrue(channel.config().setOption(late.option, 1));
+            return segmentsOut(channel);
+        });
         assertEquals("Connection timed out", failure.get().getMessage());
         long tookNanos = System.nanoTime() - beginNanos;
         assertTrue(tookNanos >= 2 * SECOND_NANOS, tookNanos + " ns for a second of silence and one after the probe");
@@ -314,12 +332,16 @@ class RdmaRawSocketChannelOptionsTest {
         RdmaRawSocketChannel peer = fixture.accepted();
         StreamFixture.settle(peer.eventLoop());
         int before = segmentsOut(peer);
+        int receivedBefore = segmentsIn(peer);
         for (int sent = 1; sent <= 40; sent++) {
             channel.writeAndFlush(Unpooled.wrappedBuffer(new byte[1])).sync();
             awaitReceived(peer, sent);
         }
         StreamFixture.settle(peer.eventLoop());
-        assertEquals(40, segmentsOut(peer) - before);
+        int acks = segmentsOut(peer) - before;
+        // If the peer's loop is late, a tail loss probe repeats a segment, which is acknowledged too.
+        int received = segmentsIn(peer) - receivedBefore;
+        assertTrue(acks >= 40 && acks <= received, acks + " for " + received + " segments");
         assertTrue(peer.config().getOption(RdmaRawChannelOption.TCP_QUICKACK));
     }
 
