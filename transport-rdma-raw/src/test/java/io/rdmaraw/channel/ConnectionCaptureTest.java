@@ -18,6 +18,8 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.BitSet;
 
 /** A capture file contains the packets of one connection only and stays within its size limit. */
 @Timeout(60)
@@ -41,10 +43,14 @@ class ConnectionCaptureTest {
         }
     }
 
-    /** Returns the payload bytes sent from a port and to it; fails if the file has packets of other ports. */
+    /**
+     * Returns the payload bytes sent from a port and to it, without retransmissions. Fails if the file has packets of
+     * other ports.
+     */
     private static int[] payloads(Path file, int port) throws Exception {
         ByteBuffer all = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
-        int[] fromAndTo = new int[2];
+        BitSet[] fromAndTo = {new BitSet(), new BitSet()};
+        int[] firstSequences = new int[2];
         for (int at = FILE_HEADER_BYTES; at < all.limit();) {
             int lengthBytes = all.getInt(at + 8);
             ByteBuffer packet = all.slice(at + RECORD_HEADER_BYTES, lengthBytes).order(ByteOrder.BIG_ENDIAN);
@@ -53,10 +59,18 @@ class ConnectionCaptureTest {
             int target = packet.getShort(IPV4_BYTES + 2) & 0xFFFF;
             assertTrue(source == port || target == port, source + " to " + target);
             int headerBytes = IPV4_BYTES + (packet.get(IPV4_BYTES + 12) >>> 4 & 15) * 4;
-            fromAndTo[source == port ? 0 : 1] += lengthBytes - headerBytes;
+            int direction = source == port ? 0 : 1;
+            if (lengthBytes > headerBytes) {
+                int sequence = packet.getInt(IPV4_BYTES + 4);
+                if (fromAndTo[direction].isEmpty()) {
+                    firstSequences[direction] = sequence;
+                }
+                int offset = sequence - firstSequences[direction];
+                fromAndTo[direction].set(offset, offset + lengthBytes - headerBytes);
+            }
             at += RECORD_HEADER_BYTES + lengthBytes;
         }
-        return fromAndTo;
+        return Arrays.stream(fromAndTo).mapToInt(BitSet::cardinality).toArray();
     }
 
     @Test

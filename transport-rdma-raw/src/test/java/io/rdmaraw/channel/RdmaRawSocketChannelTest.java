@@ -496,6 +496,7 @@ class RdmaRawSocketChannelTest {
             accepted.add(children.take());
         }
         TcpStack stack = ((RdmaRawSocketChannel) opened.getFirst()).tcpStack();
+        TcpStack peers = ((RdmaRawSocketChannel) accepted.getFirst()).tcpStack();
         // During a read, output waits for the end of the turn.
         ChannelInboundHandlerAdapter closing = new ChannelInboundHandlerAdapter() {
             @Override
@@ -513,8 +514,11 @@ class RdmaRawSocketChannelTest {
             each.closeFuture().sync();
         }
         Patience.until(() -> clients.next().submit(() -> stack.engine().counters().resetsOut).syncUninterruptibly()
-                .getNow() == opened.size(), "all resets");
+                .getNow() >= opened.size(), "all resets");
         assertEquals(0, stack.engine().counters().droppedReplies);
-        assertEquals(opened.size(), stack.engine().counters().resetsOut);
+        // If the loop is late, the peer repeats its byte, to which a reset is sent as well.
+        long resets = clients.next().submit(() -> stack.engine().counters().resetsOut).sync().getNow();
+        long repeated = servers.next().submit(() -> peers.engine().counters().retransmittedSegments).sync().getNow();
+        assertTrue(resets <= opened.size() + repeated, resets + " resets, " + repeated + " repeated segments");
     }
 }
