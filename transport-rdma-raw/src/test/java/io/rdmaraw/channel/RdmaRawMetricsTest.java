@@ -27,14 +27,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import io.rdmaraw.queue.FrameQueue;
 
-import javax.management.InstanceNotFoundException;
-import javax.management.MBeanServer;
-import javax.management.ObjectName;
 import javax.management.openmbean.CompositeData;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
@@ -171,18 +167,17 @@ class RdmaRawMetricsTest {
     void managementBeanShowsCounters() throws Exception {
         device.bind(group, device.to(LoopDevice.A), received);
         sendAndTake(device.bind(group, device.sendOnly(), new ChannelInboundHandlerAdapter()), 4);
-        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
-        ObjectName name = new ObjectName("io.rdmaraw:type=Transport");
-        CompositeData row = Arrays.stream(queues(server, name)).filter(each -> device.name.equals(each.get("device")))
+        Exporters.awaitStart();
+        CompositeData row = Arrays.stream(rows("Queues")).filter(each -> device.name.equals(each.get("device")))
                 .findFirst().orElseThrow();
         assertEquals(4L, row.get("traffic:received.frames"));
         assertEquals(4L, row.get("work:fill.1"));
-        CompositeData[] channels = (CompositeData[]) server.getAttribute(name, "Channels");
+        CompositeData[] channels = rows("Channels");
         assertEquals(2, Arrays.stream(channels).filter(each -> device.name.equals(each.get("device"))).count());
-        assertTrue(Arrays.stream((CompositeData[]) server.getAttribute(name, "Loops"))
+        assertTrue(Arrays.stream(rows("Loops"))
                 .anyMatch(each -> each.get("loop").equals(row.get("loop"))));
-        assertEquals(5, server.getMBeanInfo(name).getAttributes().length);
-        CompositeData ofDevice = Arrays.stream((CompositeData[]) server.getAttribute(name, "Devices"))
+        assertEquals(5, Exporters.SERVER.getMBeanInfo(Exporters.BEAN).getAttributes().length);
+        CompositeData ofDevice = Arrays.stream(rows("Devices"))
                 .filter(each -> device.name.equals(each.get("device"))).findFirst().orElseThrow();
         assertEquals(0L, ofDevice.get("drop:ring-full"));
         assertFalse(row.containsKey("drop:ring-full"), "what is of the whole device is in no row of a queue");
@@ -192,14 +187,10 @@ class RdmaRawMetricsTest {
     @Test
     void managementBeanEndsWithTheLastLoop() throws Exception {
         device.bind(group, device.sendOnly(), received);
-        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
-        ObjectName name = new ObjectName("io.rdmaraw:type=Transport");
-        queues(server, name);
+        Exporters.awaitStart();
         group.shutdownGracefully(0, 10, TimeUnit.SECONDS).sync();
         assumeTrue(RdmaRawMetrics.loops().isEmpty(), "no other test has left a loop");
-        // The property is cleared last, on a thread of its own.
-        Patience.until(() -> System.getProperty("io.rdmaraw.jmx.registered") == null, "the end of the property");
-        assertFalse(server.isRegistered(name));
+        Exporters.awaitEnd();
     }
 
     /** Each queue reports the counters of the whole device. A sum over loops must include them once. */
@@ -234,17 +225,8 @@ class RdmaRawMetricsTest {
                 .map(counter -> counter.getId().getTag("loop")).toList();
     }
 
-    /** Waits until the bean is registered, which happens in the background. */
-    private static CompositeData[] queues(MBeanServer server, ObjectName name) throws Exception {
-        long endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        while (true) {
-            try {
-                return (CompositeData[]) server.getAttribute(name, "Queues");
-            } catch (InstanceNotFoundException e) {
-                assertTrue(System.nanoTime() < endNanos, "the bean was not registered");
-                Thread.onSpinWait();
-            }
-        }
+    private static CompositeData[] rows(String attribute) throws Exception {
+        return (CompositeData[]) Exporters.SERVER.getAttribute(Exporters.BEAN, attribute);
     }
 
     @Test
@@ -321,6 +303,7 @@ class RdmaRawMetricsTest {
             keepAllFrames(sender);
             receiver.deviceQueue().frameQueue().queuePair().toError();
             sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 0, 64));
+            Exporters.awaitStart();
             RdmaRawQueueEvent event;
             do {
                 event = (RdmaRawQueueEvent) received.takeEvent();
