@@ -34,11 +34,18 @@ class LoopNeighborsTest {
     private static final IpAddress HOP = IpAddress.ipv4(0x0a000001);
     private static final IpAddress OTHER = IpAddress.ipv4(0x0a000002);
 
-    private final ScheduledExecutorService timers = Executors.newSingleThreadScheduledExecutor();
+    /** The time of the loop. It stands still unless the test advances it. */
+    private final MockTicker ticker = Ticker.newMockTicker();
+    private final EmbeddedChannel channel = EmbeddedChannel.builder().ticker(ticker).build();
+    private final ScheduledExecutorService timers = channel.eventLoop();
 
     @AfterEach
     void close() {
-        timers.shutdownNow();
+        channel.finish();
+    }
+
+    private LoopNeighbors neighborsOf(IpHost host) {
+        return new LoopNeighbors(host, Runnable::run, 128, () -> { }, ticker::nanoTime);
     }
 
     /** A host with snapshots set by the test. */
@@ -110,12 +117,13 @@ class LoopNeighborsTest {
     /** The kernel refuses a solicitation, as with a full neighbour table. Here the link does not exist. */
     @Test
     @Timeout(60)
-    void refusedSolicitationsAreCounted() throws IOException {
-        IpContext view = new IpContext(Runnable::run, 128, FrameOrigin.LINK);
+    void refusedSolicitationsAreCounted() throws Exception {
+        ScheduledExecutorService loop = Executors.newSingleThreadScheduledExecutor();
+        IpContext view = new IpContext(loop, 128, FrameOrigin.LINK);
         assertEquals(0, view.refusedSolicitations());
         LoopNeighbors neighbors = view.neighbors(KernelIpHost.ofCallingThread());
         AtomicInteger given = new AtomicInteger();
-        neighbors.sendWhenResolved(new PendingPacket() {
+        PendingPacket packet = new PendingPacket() {
             @Override
             public NextHop nextHop() {
                 return new NextHop(Integer.MAX_VALUE, HOP, Neighbor.NO_MAC, null);
@@ -123,7 +131,7 @@ class LoopNeighborsTest {
 
             @Override
             public ScheduledExecutorService loop() {
-                return timers;
+                return loop;
             }
 
             @Override
@@ -135,11 +143,13 @@ class LoopNeighborsTest {
             public void discard() {
                 given.incrementAndGet();
             }
-        });
+        };
+        loop.submit(() -> neighbors.sendWhenResolved(packet)).get();
         while (view.refusedSolicitations() == 0) {
             Thread.onSpinWait();
         }
-        view.close();
+        loop.submit(view::close).get();
+        loop.shutdown();
         assertEquals(1, given.get());
     }
 
@@ -150,7 +160,7 @@ class LoopNeighborsTest {
     @Test
     void removedHopIsUsedUntilItFails() {
         SaidHost host = new SaidHost();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
+        LoopNeighbors neighbors = neighborsOf(host);
         assertFalse(neighbors.find(host.snapshot(), LINK, HOP, timers).isResolved(), "never heard of");
         host.say(neighbor(MAC, Neighbor.REACHABLE));
         assertEquals(MAC, neighbors.find(host.snapshot(), LINK, HOP, timers).mac());
@@ -181,13 +191,11 @@ class LoopNeighborsTest {
     @Test
     void retriesAreInTime() {
         SaidHost host = new SaidHost();
-        MockTicker ticker = Ticker.newMockTicker();
-        EmbeddedChannel channel = EmbeddedChannel.builder().ticker(ticker).build();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { }, ticker::nanoTime);
+        LoopNeighbors neighbors = neighborsOf(host);
         host.say(neighbor(MAC, Neighbor.REACHABLE));
-        neighbors.find(host.snapshot(), LINK, HOP, channel.eventLoop());
+        neighbors.find(host.snapshot(), LINK, HOP, timers);
         List<String> fates = new ArrayList<>();
-        neighbors.sendWhenResolved(new Packet(OTHER, channel.eventLoop(), fates));
+        neighbors.sendWhenResolved(new Packet(OTHER, timers, fates));
         for (int i = 1; i <= 3; i++) {
             assertEquals(Collections.nCopies(i, OTHER), host.asked);
             assertEquals(List.of(), fates);
@@ -197,25 +205,21 @@ class LoopNeighborsTest {
         assertEquals(List.of("discarded"), fates, "three seconds without an answer");
         neighbors.close();
         assertEquals(-1, channel.runScheduledPendingTasks(), "the timer is cancelled");
-        channel.finish();
     }
 
     /** The removal of a used entry starts a request outside of any call that passes timers. */
     @Test
     void requestForARemovedEntryIsRepeatedInTime() {
         SaidHost host = new SaidHost();
-        MockTicker ticker = Ticker.newMockTicker();
-        EmbeddedChannel channel = EmbeddedChannel.builder().ticker(ticker).build();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { }, ticker::nanoTime);
+        LoopNeighbors neighbors = neighborsOf(host);
         host.say(neighbor(MAC, Neighbor.REACHABLE));
-        neighbors.find(host.snapshot(), LINK, HOP, channel.eventLoop());
+        neighbors.find(host.snapshot(), LINK, HOP, timers);
         host.say();
         assertEquals(List.of(HOP), host.asked);
         ticker.advance(1, TimeUnit.SECONDS);
         channel.runScheduledPendingTasks();
         assertEquals(List.of(HOP, HOP), host.asked);
         neighbors.close();
-        channel.finish();
     }
 
     /**
@@ -225,7 +229,7 @@ class LoopNeighborsTest {
     @Test
     void newAddressOfTheLinkStartsResolutionAtOnce() {
         SaidHost host = new SaidHost();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
+        LoopNeighbors neighbors = neighborsOf(host);
         neighbors.sendWhenResolved(new Packet(HOP, timers, new ArrayList<>()));
         host.addresses = List.of(address(LINK + 1));
         host.say();
@@ -249,7 +253,7 @@ class LoopNeighborsTest {
     @Test
     void oldFailureDoesNotDiscardPackets() {
         SaidHost host = new SaidHost();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
+        LoopNeighbors neighbors = neighborsOf(host);
         List<String> fates = new ArrayList<>();
         Neighbor failed = neighbor(Neighbor.NO_MAC, Neighbor.FAILED);
         host.say(failed);
@@ -264,7 +268,7 @@ class LoopNeighborsTest {
     @Test
     void newFailureDiscardsPackets() {
         SaidHost host = new SaidHost();
-        LoopNeighbors neighbors = new LoopNeighbors(host, Runnable::run, 128, () -> { });
+        LoopNeighbors neighbors = neighborsOf(host);
         List<String> fates = new ArrayList<>();
         neighbors.sendWhenResolved(new Packet(HOP, timers, fates));
         host.say(neighbor(Neighbor.NO_MAC, Neighbor.FAILED));
