@@ -57,6 +57,16 @@ class MovedDatagramChannelTest {
         return host("02:00:00:09:00:02", THERE);
     }
 
+    /** Binds a channel of the other host and blocks the host, so that it does not answer before the latch opens. */
+    private DatagramFixture.Inbox bindOnSilentHost(CountDownLatch answer) throws InterruptedException {
+        EventLoopGroup there = otherHost();
+        DatagramFixture.Inbox server = bind(there, PORT);
+        for (EventExecutor loop : there) {
+            StreamFixture.silence((EventLoop) loop, answer);
+        }
+        return server;
+    }
+
     private DatagramFixture.Inbox bind(EventLoopGroup loops, int port) throws InterruptedException {
         DatagramFixture.Inbox inbox = new DatagramFixture.Inbox();
         inboxes.add(inbox);
@@ -145,6 +155,8 @@ class MovedDatagramChannelTest {
 
     @Test
     void waitingDatagramIsSentByLoopOfChannel() throws InterruptedException {
+        CountDownLatch answer = new CountDownLatch(1);
+        DatagramFixture.Inbox server = bindOnSilentHost(answer);
         DatagramFixture.Inbox client = bind(here, 0);
         EventLoop first = client.channel.eventLoop();
         EventLoop second = otherLoop(first);
@@ -153,7 +165,7 @@ class MovedDatagramChannelTest {
         witness.send("resolved", at(THERE, PORT));
         move(client.channel, second);
         StreamFixture.silence(second, end);
-        DatagramFixture.Inbox server = bind(otherHost(), PORT);
+        answer.countDown();
         // The datagram of the witness waited for the same neighbour, behind the datagram of the client.
         assertEquals("resolved", server.takeText());
         settle(first);
@@ -166,13 +178,15 @@ class MovedDatagramChannelTest {
 
     @Test
     void waitingDatagramIsDroppedIfChannelIsDeregistered() throws InterruptedException {
+        CountDownLatch answer = new CountDownLatch(1);
+        DatagramFixture.Inbox server = bindOnSilentHost(answer);
         DatagramFixture.Inbox client = bind(here, 0);
         EventLoop first = client.channel.eventLoop();
         DatagramFixture.Inbox witness = bind(first, 0);
         client.send("hello", at(THERE, PORT));
         witness.send("resolved", at(THERE, PORT));
         client.channel.deregister().sync();
-        DatagramFixture.Inbox server = bind(otherHost(), PORT);
+        answer.countDown();
         assertEquals("resolved", server.takeText());
         settle(first);
         assertEquals(1, client.channel.statistics().droppedUnresolved());
