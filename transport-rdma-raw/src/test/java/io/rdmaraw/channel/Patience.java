@@ -1,5 +1,7 @@
 package io.rdmaraw.channel;
 
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -26,6 +28,22 @@ final class Patience {
                 throw new AssertionError("waited in vain for " + what);
             }
             Thread.onSpinWait();
+        }
+    }
+
+    /**
+     * Waits until a latch opens, as long as its count decreases within the time limit. A busy machine may need longer
+     * for all of many steps.
+     *
+     * @param what description of the steps for the failure message
+     */
+    static void whileProgress(CountDownLatch steps, String what) throws InterruptedException {
+        long before;
+        do {
+            before = steps.getCount();
+        } while (!steps.await(SECONDS, TimeUnit.SECONDS) && steps.getCount() < before);
+        if (steps.getCount() > 0) {
+            throw new AssertionError(steps.getCount() + " " + what);
         }
     }
 }
