@@ -75,7 +75,7 @@ class KernelSegmentReaderTest {
             segments.releasePort(PORT);
         }
         // Some threads may not have closed their descriptors yet, and other tests have event descriptors too.
-        for (int i = 0; i < 100 && eventDescriptors() - before > ROUNDS / 2; i++) {
+        for (int i = 0; i < 500 && eventDescriptors() - before > ROUNDS / 2; i++) {
             Thread.sleep(100);
         }
         assertTrue(eventDescriptors() - before <= ROUNDS / 2, "event descriptors stay open");
