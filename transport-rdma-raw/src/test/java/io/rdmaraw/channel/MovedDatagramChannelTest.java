@@ -104,17 +104,24 @@ class MovedDatagramChannelTest {
         to.register(channel).sync();
     }
 
+    private void moveBefore(RdmaRawDatagramChannel channel, Runnable asking) {
+        moveBefore(channel, () -> { }, asking);
+    }
+
     /**
      * Makes a call while the channel moves: its task runs on the old loop after the channel has joined the other loop,
      * which is blocked in a handler. Returns when the old loop has processed the task.
+     *
+     * @param first runs on the old loop, which receives nothing from then on until the channel has moved
      */
-    private void moveBefore(RdmaRawDatagramChannel channel, Runnable asking) {
+    private void moveBefore(RdmaRawDatagramChannel channel, Runnable first, Runnable asking) {
         EventLoop from = channel.eventLoop();
         EventLoop to = otherLoop(from);
         CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch asked = new CountDownLatch(1);
         CountDownLatch moved = new CountDownLatch(1);
         from.execute(() -> {
+            first.run();
             channel.deregister().addListener(left -> {
                 to.register(channel).addListener(joined -> {
                     moved.countDown();
@@ -153,6 +160,12 @@ class MovedDatagramChannelTest {
         assertEquals("after", server.takeText());
     }
 
+    /** Sends datagrams to a peer without a known address; called on the loop. They wait for three seconds at most. */
+    private static void sendUnresolved(DatagramFixture.Inbox client, DatagramFixture.Inbox witness) {
+        client.channel.writeAndFlush(new DatagramPacket(text("hello"), at(THERE, PORT)));
+        witness.channel.writeAndFlush(new DatagramPacket(text("resolved"), at(THERE, PORT)));
+    }
+
     @Test
     void waitingDatagramIsSentByLoopOfChannel() throws InterruptedException {
         CountDownLatch answer = new CountDownLatch(1);
@@ -161,11 +174,7 @@ class MovedDatagramChannelTest {
         EventLoop first = client.channel.eventLoop();
         EventLoop second = otherLoop(first);
         DatagramFixture.Inbox witness = bind(first, 0);
-        client.send("hello", at(THERE, PORT));
-        witness.send("resolved", at(THERE, PORT));
-        move(client.channel, second);
-        StreamFixture.silence(second, end);
-        answer.countDown();
+        moveBefore(client.channel, () -> sendUnresolved(client, witness), answer::countDown);
         // The datagram of the witness waited for the same neighbour, behind the datagram of the client.
         assertEquals("resolved", server.takeText());
         settle(first);
@@ -183,10 +192,12 @@ class MovedDatagramChannelTest {
         DatagramFixture.Inbox client = bind(here, 0);
         EventLoop first = client.channel.eventLoop();
         DatagramFixture.Inbox witness = bind(first, 0);
-        client.send("hello", at(THERE, PORT));
-        witness.send("resolved", at(THERE, PORT));
-        client.channel.deregister().sync();
-        answer.countDown();
+        StreamFixture.on(first, () -> {
+            sendUnresolved(client, witness);
+            ChannelFuture leaving = client.channel.deregister();
+            answer.countDown();
+            return leaving;
+        }).sync();
         assertEquals("resolved", server.takeText());
         settle(first);
         assertEquals(1, client.channel.statistics().droppedUnresolved());
