@@ -192,8 +192,7 @@ class UnresolvedPeersTest {
             most = Math.max(most, slotsHeld(served));
         }
         int held = most;
-        // Some neighbour solicitations per burst are in flight.
-        assertTrue(held <= heldBefore + 3 * BURST, () -> heldBefore + " slots were in use before, then " + held);
+        assertTrue(held <= heldBefore + BURST, () -> heldBefore + " slots were in use before, then " + held);
         if (flood != Flood.ACKS) {
             awaitAtLeast(1, () -> crowded(served), "made room");
         }
@@ -225,6 +224,8 @@ class UnresolvedPeersTest {
     private static int slotsHeld(RdmaRawSocketChannel served) {
         return onLoop(served, port -> {
             FrameQueue queue = port.frameQueue();
+            // A late loop solicits the neighbours of many bursts at once. The device has sent these frames.
+            queue.reclaim();
             SlotPool slots = queue.slots();
             return slots.bufferCount() - slots.available() - QueueFixture.postedReceives(queue);
         });
