@@ -210,10 +210,11 @@ void sv_netdev_port_close_interface(struct sv_netdev_port *port)
 
 void sv_netdev_port_record_mac(struct sv_netdev_port *port, const uint8_t mac[6])
 {
+    /* A program that has read the new address relies on the loopback of its frames to it. */
     sv_device_lock(port->device);
+    atomic_store(&port->own_mac, mac_to_u64(mac));
     memcpy(port->device->mac, mac, 6);
     sv_device_unlock(port->device);
-    atomic_store(&port->own_mac, mac_to_u64(mac));
     port->mac_update_pending = true;
 }
 
