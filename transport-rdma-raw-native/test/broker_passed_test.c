@@ -5,6 +5,7 @@
 
 #include "af_xdp.h"
 
+#include <dirent.h>
 #include <linux/bpf.h>
 #include <poll.h>
 #include <sched.h>
@@ -195,28 +196,67 @@ static void test_descriptors_beyond_the_queues_are_refused(void)
     leftover_close(&leftover);
 }
 
-static unsigned count_maps(void)
+enum { MAX_MAPS = 256 };
+
+/* Identifiers of maps. Other processes have maps too, so that the number of all maps says nothing. */
+struct maps {
+    uint32_t id[MAX_MAPS];
+    unsigned count;
+};
+
+static bool has_map(const struct maps *maps, uint32_t id)
 {
-    unsigned count = 0;
+    bool found = false;
+    for (unsigned i = 0; i < maps->count; i++)
+        found |= maps->id[i] == id;
+    return found;
+}
+
+/* Adds the maps of which this process, in which the broker runs, has descriptors: see proc_pid_fdinfo(5). */
+static void add_open_maps(struct maps *maps, const struct maps *except)
+{
+    DIR *directory = opendir("/proc/self/fdinfo");
+    CHECK(directory != NULL);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        char path[300], line[128];
+        uint32_t id = 0;
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%s", entry->d_name);
+        FILE *file = fopen(path, "r");
+        while (file != NULL && fgets(line, sizeof line, file) != NULL)
+            (void)sscanf(line, "map_id: %u", &id);
+        if (file != NULL)
+            fclose(file);
+        if (id == 0 || has_map(maps, id) || (except != NULL && has_map(except, id)))
+            continue;
+        CHECK(maps->count < MAX_MAPS);
+        maps->id[maps->count++] = id;
+    }
+    closedir(directory);
+}
+
+static bool map_exists(uint32_t id)
+{
     union bpf_attr attr;
     memset(&attr, 0, sizeof attr);
-    while (syscall(SYS_bpf, BPF_MAP_GET_NEXT_ID, &attr, sizeof attr) == 0) {
-        attr.start_id = attr.next_id;
-        count++;
-    }
-    return count;
+    attr.start_id = id - 1;
+    return syscall(SYS_bpf, BPF_MAP_GET_NEXT_ID, &attr, sizeof attr) == 0 && attr.next_id == id;
 }
 
-/* The kernel frees maps after a grace period. Returns false if more than `limit` maps are left after 10 s. */
-static bool maps_fall_to(unsigned limit)
+/* The kernel frees maps after a grace period. */
+static void await_freed(const struct maps *maps)
 {
-    for (int i = 0; i < 1000 && count_maps() > limit; i++)
-        poll(NULL, 0, 10);
-    return count_maps() <= limit;
+    struct timespec since = now();
+    CHECK(maps->count > 0);
+    for (unsigned i = 0; i < maps->count; i++)
+        while (map_exists(maps->id[i])) {
+            CHECK(!overdue(since));
+            poll(NULL, 0, 1);
+        }
 }
 
-/* Resumes the first device, and closes the connection. */
-static void resume_and_leave(const struct leftover *leftover, bool commits)
+/* Resumes the first device, and closes the connection. Adds the device's new maps. */
+static void resume_and_leave(const struct leftover *leftover, bool commits, const struct maps *before,
+                             struct maps *made)
 {
     const struct sv_broker_request request = resume_request(leftover->wire.name[0], 1);
     struct sv_broker_request commit = request_of(SV_BROKER_COMMIT);
@@ -228,6 +268,7 @@ static void resume_and_leave(const struct leftover *leftover, bool commits)
     close_fds(fds, 1);
     if (commits)
         CHECK_EQ(0, broker_transact(fd, &commit));
+    add_open_maps(made, before);
     CHECK_EQ(0, shutdown(fd, SHUT_WR));
     check_ended(fd);
 }
@@ -239,15 +280,16 @@ static void test_maps_of_closed_resumed_devices_are_freed(void)
     if (!have_namespace())
         return;
     leftover_open(&leftover, SV_BROKER_MODE_GENERIC, "modes=generic " BOTH_PORTS);
-    unsigned before = count_maps();
+    struct maps before = {.count = 0}, made = before, first = before, second = before;
+    add_open_maps(&before, NULL);
     for (unsigned i = 0; i < 6; i++)
-        resume_and_leave(&leftover, false);
-    CHECK(maps_fall_to(before));
-    resume_and_leave(&leftover, true);
-    unsigned committed = count_maps();
-    resume_and_leave(&leftover, true);
-    CHECK(maps_fall_to(committed));
+        resume_and_leave(&leftover, false, &before, &made);
+    await_freed(&made);
+    resume_and_leave(&leftover, true, &before, &first);
+    resume_and_leave(&leftover, true, &before, &second);
+    await_freed(&first);
     leftover_close(&leftover);
+    await_freed(&second);
 }
 
 /* Of two clients that resume one device, the later one must not bring back an older program. */
