@@ -10,6 +10,9 @@
 #include <sched.h>
 
 enum { SYNS = 4096, SYN_RING = 1024, SYN_PORT = 2000, TCP_FLAGS = 47, TCP_SEQUENCE = 38, SYN_FLAG = 2 };
+enum { LIMITED_SECONDS = 1 };         /* a limit lasts this long after the poll that found the ring full */
+enum { REPEATED_SECONDS = 8 };        /* a later repetition does not count (SV_BPF_SEEN_MAX_AGE) */
+enum { MAX_FLOODS = 40 };             /* a flood whose time has run out, as on a busy machine, is repeated */
 
 static inline struct softverbs_queue_counters received_by(const struct wire *wire)
 {
@@ -18,13 +21,17 @@ static inline struct softverbs_queue_counters received_by(const struct wire *wir
     return counters.received;
 }
 
+static inline bool is_within(struct timespec since, double seconds)
+{
+    struct timespec at = now();
+    return (double)(at.tv_sec - since.tv_sec) + (double)(at.tv_nsec - since.tv_nsec) / 1e9 < seconds;
+}
+
 static inline void wait_until(struct timespec start, double seconds)
 {
-    struct timespec at;
-    do {
+    do
         sched_yield();
-        at = now();
-    } while ((double)(at.tv_sec - start.tv_sec) + (double)(at.tv_nsec - start.tv_nsec) / 1e9 < seconds);
+    while (is_within(start, seconds));
 }
 
 #endif

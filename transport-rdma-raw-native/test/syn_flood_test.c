@@ -56,22 +56,39 @@ static void syns_leave_room_for_segments(const char *kind)
     }
 }
 
+/* Returns false if a SYN was repeated too late, as on a busy machine. Then the counts mean nothing. */
+static bool repeat_syn(const char *kind)
+{
+    const double at_once_seconds = 0.6;         /* SV_BPF_SEEN_MIN_AGE */
+    struct wire wire;
+    struct ibv_flow *flow;
+    flood_open(&wire, kind, &flow);
+    uint64_t lost = received_by(&wire).syn_ring_full;
+    struct timespec start = now();
+    send_segment(&wire.side[0], 0x02, 77 << 16);
+    send_segment(&wire.side[0], 0x02, 77 << 16);
+    uint64_t lost_at_once = received_by(&wire).syn_ring_full - lost;
+    bool in_time = is_within(start, at_once_seconds);
+    wait_until(now(), 1);
+    send_segment(&wire.side[0], 0x02, 77 << 16);
+    if (!in_time || !is_within(start, REPEATED_SECONDS)) {
+        CHECK_EQ(0, ibv_destroy_flow(flow));
+        wire_close(&wire);
+        return false;
+    }
+    CHECK_EQ(2, lost_at_once);
+    CHECK_EQ(lost + 2, received_by(&wire).syn_ring_full);
+    check_first(&wire, flow, 0x02, 77 << 16);
+    return true;
+}
+
 /* A client without an answer repeats its SYN after a while. An immediate repetition is not such a sign. */
 static void a_repeated_syn_is_admitted(const char *kind)
 {
-    struct wire wire;
-    struct ibv_flow *flow;
     if (!have_namespace())
         return;
-    flood_open(&wire, kind, &flow);
-    uint64_t lost = received_by(&wire).syn_ring_full;
-    send_segment(&wire.side[0], 0x02, 77 << 16);
-    send_segment(&wire.side[0], 0x02, 77 << 16);
-    CHECK_EQ(lost + 2, received_by(&wire).syn_ring_full);
-    wait_until(now(), 1);
-    send_segment(&wire.side[0], 0x02, 77 << 16);
-    CHECK_EQ(lost + 2, received_by(&wire).syn_ring_full);
-    check_first(&wire, flow, 0x02, 77 << 16);
+    for (unsigned floods = 1; !repeat_syn(kind); floods++)
+        CHECK(floods < MAX_FLOODS);
 }
 
 /*
@@ -96,16 +113,15 @@ static uint32_t admitted_since(struct timespec since)
     return (uint32_t)(((nanos >> SV_BPF_WINDOW_SHIFT) + 2) * SV_BPF_UNKNOWN_PER_WINDOW);
 }
 
-/* Once a poll has found the ring full, most SYNs are dropped before it, so it has room again. Each drop is counted. */
-static void a_flood_of_syns_is_limited_and_counted(const char *kind)
+/* Returns false if the limit ended before the SYNs were sent that it should drop, as on a busy machine. */
+static bool limit_flood(const char *kind)
 {
     struct wire wire;
     struct ibv_flow *flow;
     struct softverbs_queue_counters received;
     uint32_t sent = SYNS;
-    if (!have_namespace())
-        return;
     flood_open(&wire, kind, &flow);
+    struct timespec limited = now();
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire.side[1].cq).status);
     for (received = received_by(&wire); received.copied < SYN_RING; received = received_by(&wire))
         check_empty(wire.side[1].cq);
@@ -122,7 +138,8 @@ static void a_flood_of_syns_is_limited_and_counted(const char *kind)
             break;
         admitted++;
     }
-    CHECK(admitted <= admitted_since(start));
+    bool is_limited = admitted <= admitted_since(start);
+    CHECK(is_limited || !is_within(limited, LIMITED_SECONDS));
     CHECK_EQ(0, sched_setaffinity(0, sizeof cores, &cores));
     send_segment(&wire.side[0], 0x10, 0);
     while (received.copied + received.syn_ring_full < sent + 1) {
@@ -131,6 +148,16 @@ static void a_flood_of_syns_is_limited_and_counted(const char *kind)
     }
     CHECK_EQ(0, ibv_destroy_flow(flow));
     wire_close(&wire);
+    return is_limited;
+}
+
+/* Once a poll has found the ring full, most SYNs are dropped before it, so it has room again. Each drop is counted. */
+static void a_flood_of_syns_is_limited_and_counted(const char *kind)
+{
+    if (!have_namespace())
+        return;
+    for (unsigned floods = 1; !limit_flood(kind); floods++)
+        CHECK(floods < MAX_FLOODS);
 }
 
 enum { LARGE = 60000, SOME_SYNS = 600 };
