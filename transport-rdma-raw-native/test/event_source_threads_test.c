@@ -84,10 +84,11 @@ struct partner {
     struct sleeper *sleeper;
     const struct sleeper *other;
     _Atomic int *turn;
+    pthread_mutex_t *handing_over;      /* held while the turn changes and its frame is sent */
     int number;
 };
 
-enum { ROUNDS = 250, TURNS = 8, TURN_MILLIS = 5000 };
+enum { ROUNDS = 250, TURNS = 8 };
 
 /*
  * Returns how many frames the kernel dropped because a processor's backlog was full, which other programs fill as well:
@@ -105,14 +106,21 @@ static unsigned long backlog_drops(void)
     return total;
 }
 
+/* Returns true if it is the partner's turn and the frame that tells it so has been sent. */
+static bool is_sent(const struct partner *partner)
+{
+    CHECK_EQ(0, pthread_mutex_lock(partner->handing_over));
+    bool sent = partner->number == *partner->turn;
+    CHECK_EQ(0, pthread_mutex_unlock(partner->handing_over));
+    return sent;
+}
+
 /*
- * Nobody has been woken for long. On a crowded machine the kernel may have dropped the frame, which is then sent again.
- * If the frame is there, or the kernel has dropped none, the wakeup was lost.
+ * The frame was sent long ago, and nobody has been woken. On a crowded machine the kernel may have dropped the frame,
+ * which is then sent again. If the frame is there, or the kernel has dropped none, the wakeup was lost.
  */
 static void resend_lost_frames(const struct partner *partner, unsigned long *drops)
 {
-    if (partner->number != *partner->turn)
-        return;
     check_empty(partner->sleeper->side.cq);
     CHECK(backlog_drops() != *drops);
     *drops = backlog_drops();
@@ -131,10 +139,13 @@ static struct ibv_wc sleep_through_turn(const struct partner *partner, unsigned 
         struct ibv_cq *cq;
         void *context;
         struct pollfd readable = {.fd = sleeper->channel->fd, .events = POLLIN};
-        if (poll(&readable, 1, TURN_MILLIS) != 1)
+        bool sent = is_sent(partner);
+        if (poll(&readable, 1, PATIENCE_MILLIS) == 1) {
+            if (ibv_get_cq_event(sleeper->channel, &cq, &context) == 0)
+                ibv_ack_cq_events(cq, 1);
+        } else if (sent) {
             resend_lost_frames(partner, drops);
-        else if (ibv_get_cq_event(sleeper->channel, &cq, &context) == 0)
-            ibv_ack_cq_events(cq, 1);
+        }
     }
     return wc;
 }
@@ -150,8 +161,10 @@ static void *take_turns(void *argument)
         CHECK_EQ(0, post_recv_slot(&sleeper->side, (unsigned)wc.wr_id, SLOT_BYTES));
         /* In its turn, each has the far end to itself. */
         CHECK_EQ(partner->number, *partner->turn);
+        CHECK_EQ(0, pthread_mutex_lock(partner->handing_over));
         *partner->turn = 1 - partner->number;
         send_to(partner->pair, partner->other);
+        CHECK_EQ(0, pthread_mutex_unlock(partner->handing_over));
     }
     return NULL;
 }
@@ -160,12 +173,13 @@ static void sleepers_answer_each_other(const char *kind)
 {
     struct sleeper_pair pair;
     _Atomic int turn = 0;
+    pthread_mutex_t handing_over = PTHREAD_MUTEX_INITIALIZER;
     pthread_t thread[2];
     struct partner partner[2];
     sleeper_pair_open(&pair, kind);
     settle(&pair, &pair.sleeper[0]);
     for (int i = 0; i < 2; i++) {
-        partner[i] = (struct partner){&pair, &pair.sleeper[i], &pair.sleeper[1 - i], &turn, i};
+        partner[i] = (struct partner){&pair, &pair.sleeper[i], &pair.sleeper[1 - i], &turn, &handing_over, i};
         for (unsigned slot = 0; slot < 4; slot++)
             CHECK_EQ(0, post_recv_slot(&pair.sleeper[i].side, slot, SLOT_BYTES));
     }
