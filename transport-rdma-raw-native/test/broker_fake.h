@@ -16,6 +16,7 @@ struct fake {
     uint32_t version;
     unsigned descriptors;
     uid_t uid;
+    _Atomic unsigned attempts;  /* to resume the device */
 };
 
 /* The device of a fake broker. */

@@ -346,11 +346,24 @@ static bool sleeps(pid_t thread)
     char path[64], line[256] = "";
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
     FILE *file = fopen(path, "r");
-    CHECK(file != NULL);
-    CHECK(fgets(line, sizeof line, file) != NULL);
+    if (file == NULL)
+        return false;
+    (void)!fgets(line, sizeof line, file);
     fclose(file);
     const char *name_end = strrchr(line, ')');
     return name_end != NULL && name_end[2] == 'S';
+}
+
+/* Returns when the thread waits for the answer, or has waited in vain. */
+static void request_start(struct requester *requester)
+{
+    atomic_store(&requester->id, 0);
+    atomic_store(&requester->done, false);
+    CHECK_EQ(0, pthread_create(&requester->thread, NULL, ask_for_a_rule, requester));
+    struct timespec start = now();
+    while (!atomic_load(&requester->done) && !overdue(start) &&
+           !(atomic_load(&requester->id) != 0 && sleeps(atomic_load(&requester->id))))
+        continue;
 }
 
 /* One thread waits for the broker. Meanwhile other threads receive, arm, and create and destroy queue pairs. */
@@ -368,16 +381,19 @@ static void test_a_broker_without_an_answer_stops_no_event_loop(void)
     struct side *side = &wire.side[1];
     struct ibv_flow *flow = udp_rule(side, GRANTED);
     scene_stop(&scene);
-    CHECK_EQ(0, pthread_create(&requester.thread, NULL, ask_for_a_rule, &requester));
-    struct timespec start = now();
-    while (!(atomic_load(&requester.id) != 0 && sleeps(atomic_load(&requester.id))) && !overdue(start))
-        continue;
-    for (int i = 0; i < 100; i++)
-        CHECK_EQ(0, ibv_req_notify_cq(side->cq, 0));
-    check_delivers(&wire, GRANTED, 1);
-    CHECK_EQ(0, ibv_destroy_qp(qp_create(side->world, side->cq)));
-    CHECK_EQ(0, softverbs_query_counters(side->world->context, &counters));
-    CHECK(!atomic_load(&requester.done));
+    /* On a busy machine the request may time out before the others have finished. Then it is repeated. */
+    for (struct timespec start = now();;) {
+        request_start(&requester);
+        for (int i = 0; i < 100; i++)
+            CHECK_EQ(0, ibv_req_notify_cq(side->cq, 0));
+        check_delivers(&wire, GRANTED, 1);
+        CHECK_EQ(0, ibv_destroy_qp(qp_create(side->world, side->cq)));
+        CHECK_EQ(0, softverbs_query_counters(side->world->context, &counters));
+        if (!atomic_load(&requester.done))
+            break;
+        CHECK(!overdue(start));
+        CHECK_EQ(0, pthread_join(requester.thread, NULL));
+    }
     scene_end_broker(&scene);
     CHECK_EQ(0, pthread_join(requester.thread, NULL));
     CHECK(requester.refused);

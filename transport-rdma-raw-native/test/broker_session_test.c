@@ -379,14 +379,15 @@ static void check_next_broker(struct scene *scene, const char *netdev)
     unlink(scene->address.sun_path);
 }
 
-/* Opening fails with a reason or succeeds. Returns true if the broker was killed. */
+/* Opening fails with a reason or succeeds. Returns true if the broker was killed before it had answered. */
 static bool is_killed_at(struct scene *scene, const char *netdev, unsigned number)
 {
     int status;
     pid_t killer = fork_killer(scene, number);
     int error = open_error(netdev);
-    CHECK(error == 0 || error == ECONNRESET || error == ECONNREFUSED || error == EBUSY);
-    bool killed = error != 0;
+    /* A traced broker may need longer for its answer than a client waits. */
+    CHECK(error == 0 || error == ECONNRESET || error == ECONNREFUSED || error == EBUSY || error == ETIMEDOUT);
+    bool killed = error != 0 && error != ETIMEDOUT;
     if (!killed)
         killed = waitpid(killer, &status, WNOHANG) == killer;
     else
@@ -397,7 +398,7 @@ static bool is_killed_at(struct scene *scene, const char *netdev, unsigned numbe
         kill_process(killer);
     unlink(scene->address.sun_path);
     check_next_broker(scene, netdev);
-    return killed;
+    return killed || error != 0;
 }
 
 static void test_killed_at_any_system_call_it_leaves_nothing_behind(void)
