@@ -12,7 +12,7 @@ server=
 trap 'rm -f "$log"' EXIT
 
 fail() { echo "FAILED $*"; exit 1; }
-emulate() { timeout 30 "$here/../emulate.sh" --library "$library" "$@"; }
+emulate() { timeout 90 "$here/../emulate.sh" --library "$library" "$@"; }
 
 if ! command -v raw_ethernet_bw >/dev/null; then
   echo "skipped: raw_ethernet_bw and raw_ethernet_lat are not installed (Debian: perftest)"
@@ -34,7 +34,7 @@ ping_pong() {
     -n 100 -s 64 -F >"$log" 2>&1 &
   server=$!
   until grep -q 'Data ex' "$log" || ! kill -0 "$server" 2>/dev/null; do :; done
-  report="$(timeout 10 "$here/../emulate.sh" --library "$library" --wire "unix:$b:$a" raw_ethernet_lat --client \
+  report="$(timeout 60 "$here/../emulate.sh" --library "$library" --wire "unix:$b:$a" raw_ethernet_lat --client \
     -d mlx5_0 -E $server_mac -B $client_mac -n 100 -s 64 -F 2>&1)" || status=1
   [ "$status" = 0 ] || kill "$server" 2>/dev/null || true
   wait "$server" || status=1
