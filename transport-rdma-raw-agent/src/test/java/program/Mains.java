@@ -17,6 +17,8 @@ public final class Mains {
     private static final String CONSOLE = "console";
     /** The presence of this property selects TLS in the examples. */
     private static final String TLS = "ssl";
+    /** Many examples share this class. It reads the property when one of their threads uses it first. */
+    private static final String SHARED = "io.netty.example.util.ServerUtil";
 
     private Mains() {
     }
@@ -55,6 +57,8 @@ public final class Mains {
     public static void main(String[] args) throws Exception {
         Consoles consoles = new Consoles();
         System.setIn(consoles);
+        System.clearProperty(TLS);
+        Class.forName(SHARED);
         for (String program : args) {
             String[] parts = program.split(";");
             System.clearProperty(CONSOLE);

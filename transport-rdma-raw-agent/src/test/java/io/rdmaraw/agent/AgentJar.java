@@ -126,6 +126,16 @@ final class AgentJar {
         return command;
     }
 
+    /** Replaces the file at once, because a program of this process or of another one may be loading the class. */
+    private static void copyIfNew(Path from, Path to, Path programs) throws IOException {
+        if (Files.exists(to) && Files.mismatch(from, to) < 0) {
+            return;
+        }
+        Path copy = Files.createTempFile(programs, "copy", null);
+        Files.copy(from, copy, StandardCopyOption.REPLACE_EXISTING);
+        Files.move(copy, to, StandardCopyOption.ATOMIC_MOVE);
+    }
+
     private static Path placeOfPrograms(String mainClass, String... arguments) {
         Set<String> names = new TreeSet<>(List.of("Echo"));
         Matcher matcher = PROGRAM.matcher(mainClass + " " + String.join(" ", arguments));
@@ -133,12 +143,13 @@ final class AgentJar {
             names.add(matcher.group(1));
         }
         Path classes = placeOf(AgentJar.class);
-        Path place = classes.resolveSibling("programs").resolve(String.join("-", names)).resolve("program");
+        Path programs = classes.resolveSibling("programs");
+        Path place = programs.resolve(String.join("-", names)).resolve("program");
         try (Stream<Path> all = Files.list(classes.resolve("program"))) {
             Files.createDirectories(place);
             for (Path each : all.toList()) {
                 if (names.contains(each.getFileName().toString().replaceAll("[$.].*", ""))) {
-                    Files.copy(each, place.resolve(each.getFileName()), StandardCopyOption.REPLACE_EXISTING);
+                    copyIfNew(each, place.resolve(each.getFileName()), programs);
                 }
             }
         } catch (IOException e) {
