@@ -6,6 +6,7 @@
 #include "journal.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -297,6 +298,14 @@ int open_error(const char *netdev)
         return error;
     CHECK_EQ(0, ibv_close_device(context));
     return 0;
+}
+
+void check_opens_again(const char *netdev)
+{
+    int error;
+    for (struct timespec since = now(); (error = open_error(netdev)) == EACCES && !overdue(since);)
+        sched_yield();
+    CHECK_EQ(0, error);
 }
 
 void check_explained(const char *netdev, int error, const char *text)

@@ -74,6 +74,11 @@ unsigned open_descriptors(void);
 
 /* Opens and closes the device of an interface. Returns 0 or an errno. */
 int open_error(const char *netdev);
+/*
+ * Opens and closes a device in the place of one that was closed. The closed one counts until the broker knows, for
+ * which its client waits SV_BROKER_CLOSE_MILLIS at most.
+ */
+void check_opens_again(const char *netdev);
 /* Fails unless opening the device fails with this error and an explanation that contains the text. */
 void check_explained(const char *netdev, int error, const char *text);
 
