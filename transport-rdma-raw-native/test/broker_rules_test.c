@@ -2,6 +2,7 @@
 /* Devices that the broker opens for this process: their rules, and the policy. */
 #define _GNU_SOURCE
 #include "broker_scene.h"
+#include "flood_fixture.h"
 
 #include <fcntl.h>
 #include <linux/if_xdp.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 enum { GRANTED = 2000, NOT_GRANTED = 2001 };
-enum { TCP_FLAGS = 47, TCP_SYN = 0x02, TCP_ACK = 0x10 };
+enum { TCP_SYN = 0x02, TCP_ACK = 0x10 };
 
 /* ---- devices ---- */
 
@@ -75,7 +76,7 @@ static void test_a_device_delivers_frames_and_refuses_foreign_ports(void)
     frames_and_rules("native", 2);
 }
 
-enum { TCP_PORT = 80, SYNS = 20 };
+enum { TCP_PORT = 80, FEW_SYNS = 20 };
 
 static void send_segment(struct wire *wire, uint16_t from, uint8_t flags)
 {
@@ -94,9 +95,10 @@ static void send_segment(struct wire *wire, uint16_t from, uint8_t flags)
 static void check_syns_come_last(struct wire *wire, uint16_t from)
 {
     CHECK_EQ(0, post_recv_slot(&wire->side[1], 0, SLOT_BYTES));
-    for (uint16_t i = 0; i < SYNS; i++)
+    for (uint16_t i = 0; i < FEW_SYNS; i++)
         send_segment(wire, (uint16_t)(from + i), TCP_SYN);
-    send_segment(wire, (uint16_t)(from + SYNS), TCP_ACK);
+    send_segment(wire, (uint16_t)(from + FEW_SYNS), TCP_ACK);
+    await_in_main_ring(wire, 1);
     CHECK_EQ(IBV_WC_SUCCESS, wait_one(wire->side[1].cq).status);
     CHECK_EQ(TCP_ACK, slot_at(&wire->side[1], 0)[TCP_FLAGS]);
 }
@@ -269,7 +271,7 @@ static void test_devices_beyond_the_policy_are_refused(void)
     check_explained(wire.name[0], EACCES, "in native mode");
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
     CHECK_EQ(0, open_error(wire.name[0]));
-    CHECK_EQ(0, open_error(wire.name[0]));
+    check_opens_again(wire.name[0]);
     scene_end_broker(&scene);
     check_explained(wire.name[0], ENOENT, "there is no rdma-raw-broker at");
     scene_close(&scene);
@@ -292,7 +294,7 @@ static void test_the_number_of_open_devices_is_limited_by_the_policy(void)
     CHECK(context != NULL);
     check_explained(wire.name[1], EACCES, "as many as the policy grants");
     CHECK_EQ(0, ibv_close_device(context));
-    CHECK_EQ(0, open_error(wire.name[1]));
+    check_opens_again(wire.name[1]);
     scene_close(&scene);
     link_close(&wire);
 }

@@ -5,6 +5,7 @@
 /* Helpers for floods of a device on AF_XDP. */
 
 #include "bpf_layout.h"
+#include "port_xdp.h"
 #include "wire_fixture.h"
 
 #include <sched.h>
@@ -19,6 +20,34 @@ static inline struct softverbs_queue_counters received_by(const struct wire *wir
     struct softverbs_counters counters;
     CHECK_EQ(0, softverbs_query_counters(wire->world[1].context, &counters));
     return counters.received;
+}
+
+/*
+ * The kernel usually handles a frame within the call that sends it, and on a busy machine later, in ksoftirqd. The next
+ * functions wait for frames that nobody polls yet.
+ */
+static inline void await_lost_syns(const struct wire *wire, uint64_t lost)
+{
+    struct timespec start = now();
+    while (received_by(wire).syn_ring_full < lost && !overdue(start))
+        sched_yield();
+    CHECK_EQ(lost, received_by(wire).syn_ring_full);
+}
+
+static inline const struct sv_xdp_queue *receiving_queue(const struct wire *wire)
+{
+    const struct sv_device *device = (const struct sv_device *)(const void *)wire->world[1].context->device;
+    const struct xdp_port *port = device->port;
+    return port->queue[0];
+}
+
+static inline void await_in_main_ring(const struct wire *wire, uint32_t frames)
+{
+    const struct sv_xdp_queue *queue = receiving_queue(wire);
+    struct timespec start = now();
+    while (sv_xdp_queue_produced(queue) - queue->main.rx.position < frames && !overdue(start))
+        sched_yield();
+    CHECK_EQ(frames, sv_xdp_queue_produced(queue) - queue->main.rx.position);
 }
 
 static inline bool is_within(struct timespec since, double seconds)

@@ -300,6 +300,7 @@ static bool fill_ring(const char *kind, enum form form, struct softverbs_queue_c
     }
     for (uint32_t i = 2 * FEW; i < MAIN_RING; i++)
         ask(&f, 5002, ACK, i);
+    await_in_main_ring(&f.wire, MAIN_RING);
     *received = settle(&f);
     bool in_time = is_within(answered, ADMITTED_SECONDS);
     flooded_close(&f);
@@ -366,7 +367,8 @@ static void syns_of_all_forms_go_to_the_ring_for_syns(const char *kind)
         for (uint32_t i = 0; i < SYNS; i++)
             ask(&f, 5000, SYN, i);
         ask(&f, 5000, ACK, 0);
-        CHECK_EQ(SYNS - SYN_RING, received_by(&f.wire).syn_ring_full);
+        await_in_main_ring(&f.wire, 1);
+        await_lost_syns(&f.wire, SYNS - SYN_RING);
         CHECK_EQ(0, received_by(&f.wire).ring_full);
         flooded_close(&f);
     }
