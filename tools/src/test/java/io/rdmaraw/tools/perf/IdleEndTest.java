@@ -33,7 +33,17 @@ class IdleEndTest {
             end.received(now);
             assertFalse(end.isOver(now + IdleEnd.IDLE_NANOS, false));
             assertTrue(end.isOver(now + IdleEnd.IDLE_NANOS + 1, false));
-            assertTrue(end.isOver(now + IdleEnd.IDLE_AT_END_NANOS + 1, true));
         }
+    }
+
+    /** The sender pauses, sends its last frames and ends, all before the receiver polls again. */
+    @Test
+    void framesBeforeTheEndArePolledHoweverLongTheSenderHasPaused() {
+        long late = START_NANOS + IdleEnd.IDLE_NANOS;
+        end.received(START_NANOS);
+        assertFalse(end.isOver(late, true));
+        end.received(late + 1);
+        assertFalse(end.isOver(late + 1 + IdleEnd.IDLE_AT_END_NANOS, true));
+        assertTrue(end.isOver(late + 2 + IdleEnd.IDLE_AT_END_NANOS, true));
     }
 }
