@@ -10,6 +10,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
+import java.io.IOException;
+import java.net.DatagramSocket;
+import java.net.ServerSocket;
+
 /** Runs the server demos, each with the server in a separate process. */
 @Timeout(120)
 class ServerDemoTest {
@@ -31,6 +35,13 @@ class ServerDemoTest {
         assumeTrue("root".equals(System.getProperty("user.name")), "needs root, to make network namespaces");
     }
 
+    /** Returns a port that no other run of the tests uses. */
+    private static String freePort() throws IOException {
+        try (ServerSocket tcp = new ServerSocket(0); DatagramSocket udp = new DatagramSocket(tcp.getLocalPort())) {
+            return Integer.toString(udp.getLocalPort());
+        }
+    }
+
     private static void http(String expected, String... arguments) {
         require("curl", "curl");
         ToolRun run = ToolRun.of(arguments);
@@ -39,8 +50,8 @@ class ServerDemoTest {
     }
 
     @Test
-    void httpOnTheLoopDevice() {
-        http("200, 10000000 bytes", "demo", "http", "--loop", "--port", "8099");
+    void httpOnTheLoopDevice() throws IOException {
+        http("200, 10000000 bytes", "demo", "http", "--loop", "--port", freePort());
     }
 
     @Test
@@ -51,9 +62,9 @@ class ServerDemoTest {
     }
 
     @Test
-    void dnsOnTheLoopDevice() {
+    void dnsOnTheLoopDevice() throws IOException {
         requireDig();
-        ToolRun run = ToolRun.of("demo", "dns", "--loop", "--port", "5399");
+        ToolRun run = ToolRun.of("demo", "dns", "--loop", "--port", freePort());
         assertEquals(0, run.exitCode(), run.out() + run.err());
         assertTrue(run.out().contains("192.0.2.80\n192.0.2.81\n"), run.out());
     }
