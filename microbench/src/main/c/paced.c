@@ -2,7 +2,7 @@
 /*
  * An open-loop client: sends requests on a schedule that does not depend on how fast the server answers.
  *
- *   paced-bench --kind K --address A --port P --connections N --rate R --seconds S [--settle S]
+ *   paced-bench --kind K --address A --port P --connections N --rate R --seconds S [--settle S] [--grace S]
  *
  * Kinds: http, http-short (every tenth request closes its connection), redis, websocket, dns.
  *
@@ -37,8 +37,8 @@ enum { MAX_CONNECTIONS = 10000, MAX_REQUEST = 512, MAX_ANSWER = 4096, EVENTS = 2
 /* In the kind http-short, the number of requests on a connection. */
 enum { SHORT_REQUESTS = 10 };
 static const uint64_t NANOS_PER_SECOND = 1000000000;
-/* Requests that are unanswered this long after the last send time are lost. */
-static const uint64_t GRACE_NANOS = 500000000;
+/* Requests that are unanswered this long after the last send time are lost, unless --grace names another time. */
+static const double GRACE_SECONDS = 0.5;
 /* A datagram that is unanswered for this long is lost, and its socket sends the next request. */
 static const uint64_t DATAGRAM_LOST_NANOS = 400000000;
 static const uint64_t LOST_CHECK_NANOS = 50000000;
@@ -148,6 +148,7 @@ struct client {
     char host[64];          /* of the Host header */
     uint64_t start;
     uint64_t settled;       /* requests due before this time do not count */
+    uint64_t grace;         /* time for answers after the last send time */
     uint64_t next_lost_check;
     int epoll;
     unsigned connection_count;
@@ -526,7 +527,7 @@ static void run(struct client *client)
     struct schedule *schedule = &client->schedule;
     client->start = now_nanos();
     client->settled += client->start;
-    uint64_t last = client->start + (uint64_t)schedule->end + GRACE_NANOS;
+    uint64_t last = client->start + (uint64_t)schedule->end + client->grace;
     next_due(schedule);
     for (uint64_t now = now_nanos(); now <= last; now = now_nanos()) {
         while (client->idle_count > 0 && is_due(client, now))
@@ -588,10 +589,11 @@ int main(int argc, char **argv)
     static const struct option OPTIONS[] = {{"kind", required_argument, NULL, 'k'},
         {"address", required_argument, NULL, 'a'}, {"port", required_argument, NULL, 'p'},
         {"connections", required_argument, NULL, 'c'}, {"rate", required_argument, NULL, 'r'},
-        {"seconds", required_argument, NULL, 's'}, {"settle", required_argument, NULL, 'w'}, {NULL, 0, NULL, 0}};
+        {"seconds", required_argument, NULL, 's'}, {"settle", required_argument, NULL, 'w'},
+        {"grace", required_argument, NULL, 'g'}, {NULL, 0, NULL, 0}};
     static struct client client;
     const char *address = NULL;
-    double port = 0, rate = -1, seconds = 0, settle = 0;
+    double port = 0, rate = -1, seconds = 0, settle = 0, grace = GRACE_SECONDS;
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
         switch (option) {
         case 'k': client.kind = kind_of(optarg); break;
@@ -601,6 +603,7 @@ int main(int argc, char **argv)
         case 'r': rate = number(optarg, 0, 1e7); break;
         case 's': seconds = number(optarg, 0.001, 1e5); break;
         case 'w': settle = number(optarg, 0, 1e5); break;
+        case 'g': grace = number(optarg, 0, 1e5); break;
         default: refuse("unknown option; see the head of paced.c");
         }
     }
@@ -609,6 +612,7 @@ int main(int argc, char **argv)
     client.schedule = (struct schedule){.random = 1, .mean_gap = rate > 0 ? (double)NANOS_PER_SECOND / rate : 0,
                                         .end = (settle + seconds) * (double)NANOS_PER_SECOND};
     client.settled = (uint64_t)(settle * (double)NANOS_PER_SECOND);
+    client.grace = (uint64_t)(grace * (double)NANOS_PER_SECOND);
     open_connections(&client, address, (uint16_t)port);
     run(&client);
     printf("{\"due\":%" PRIu64 ",\"answered\":%" PRIu64 ",\"answeredInAll\":%" PRIu64 ",\"wrong\":%" PRIu64, client.due,

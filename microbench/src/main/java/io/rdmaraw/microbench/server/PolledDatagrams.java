@@ -39,9 +39,19 @@ final class PolledDatagrams implements PolledClient {
     private static final int[] CODES = {0, 0, 0, 3};
 
     private final Histogram nanos = new Histogram(MAX_NANOS, DIGITS);
+    private final long lostNanos;
     private Channel channel;
     private long wrong;
     private boolean isOver;
+
+    PolledDatagrams() {
+        this(LOST_NANOS);
+    }
+
+    /** Creates a client for which a query is lost after this time. */
+    PolledDatagrams(long lostNanos) {
+        this.lostNanos = lostNanos;
+    }
 
     @Override
     public void open(EventLoopGroup group, InetSocketAddress server, int connections) throws InterruptedException {
@@ -104,7 +114,7 @@ final class PolledDatagrams implements PolledClient {
         private void askAgain(ChannelHandlerContext ctx) {
             long now = System.nanoTime();
             for (int place = 0; place < ids.length && !isOver; place++) {
-                if (now - askedNanos[place] > LOST_NANOS) {
+                if (now - askedNanos[place] > lostNanos) {
                     wrong++;
                     ask(ctx, place);
                 }

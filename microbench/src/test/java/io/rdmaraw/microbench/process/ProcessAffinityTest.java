@@ -30,8 +30,17 @@ class ProcessAffinityTest {
 
     private static Set<String> allowedOfThreads() throws IOException {
         try (Stream<Path> threads = Files.list(Path.of("/proc/self/task"))) {
-            return threads.map(thread -> thread.resolve("status")).filter(Files::exists)
+            return threads.map(thread -> thread.resolve("status")).flatMap(ProcessAffinityTest::linesOf)
                     .map(ProcessAffinityTest::allowed).collect(Collectors.toSet());
+        }
+    }
+
+    /** Returns the lines of a thread's status, or nothing if the thread has ended. */
+    private static Stream<List<String>> linesOf(Path status) {
+        try {
+            return Stream.of(Files.readAllLines(status));
+        } catch (IOException ended) {
+            return Stream.empty();
         }
     }
 

@@ -36,6 +36,9 @@ class PacedProgramTest {
     private static final int RATE = 1_000;
     private static final int FULL_SPEED = 0;
     private static final int DNS_HEADER_BYTES = 12;
+    private static final int PATIENCE_SECONDS = 20;
+    /** Time for the answers before a server falls silent. The client then waits in vain for as long. */
+    private static final int SILENCE_SECONDS = 5;
 
     @BeforeAll
     static void theProgramIsBuilt() {
@@ -88,13 +91,19 @@ class PacedProgramTest {
         }
     }
 
+    /** Asks a server that answers everything. The client waits for answers for as long as a busy machine needs. */
     private static Load ask(RequestKind kind, int connections, int rate, Server server) throws Exception {
-        return kind == RequestKind.DNS ? askDatagrams(connections, rate, server)
-                : askStreams(new Connections(), kind, connections, rate, server);
+        return ask(kind, connections, rate, server, PATIENCE_SECONDS);
     }
 
-    private static Load askStreams(Connections served, RequestKind kind, int connections, int rate, Server server)
+    private static Load ask(RequestKind kind, int connections, int rate, Server server, int graceSeconds)
             throws Exception {
+        return kind == RequestKind.DNS ? askDatagrams(connections, rate, server, graceSeconds)
+                : askStreams(new Connections(), kind, connections, rate, server, graceSeconds);
+    }
+
+    private static Load askStreams(Connections served, RequestKind kind, int connections, int rate, Server server,
+            int graceSeconds) throws Exception {
         try (ServerSocket listener = new ServerSocket(0, connections, InetAddress.getLoopbackAddress())) {
             Thread.ofVirtual().start(() -> {
                 try {
@@ -106,11 +115,11 @@ class PacedProgramTest {
                     // The test is over.
                 }
             });
-            return run(kind, listener.getLocalPort(), connections, rate);
+            return run(kind, listener.getLocalPort(), connections, rate, graceSeconds);
         }
     }
 
-    private static Load askDatagrams(int connections, int rate, Server server) throws Exception {
+    private static Load askDatagrams(int connections, int rate, Server server, int graceSeconds) throws Exception {
         try (DatagramSocket socket = new DatagramSocket(0, InetAddress.getLoopbackAddress())) {
             Thread.ofVirtual().start(() -> {
                 byte[] buffer = new byte[512];
@@ -132,14 +141,16 @@ class PacedProgramTest {
                     // The test is over.
                 }
             });
-            return run(RequestKind.DNS, socket.getLocalPort(), connections, rate);
+            return run(RequestKind.DNS, socket.getLocalPort(), connections, rate, graceSeconds);
         }
     }
 
-    private static Load run(RequestKind kind, int port, int connections, int rate) throws Exception {
+    private static Load run(RequestKind kind, int port, int connections, int rate, int graceSeconds)
+            throws Exception {
         Process client = new ProcessBuilder(List.of(PROGRAM.toString(), "--kind", kind.text(), "--address", "127.0.0.1",
                 "--port", Integer.toString(port), "--connections", Integer.toString(connections), "--rate",
-                Integer.toString(rate), "--seconds", Double.toString(SECONDS))).redirectErrorStream(true).start();
+                Integer.toString(rate), "--seconds", Double.toString(SECONDS), "--grace",
+                Integer.toString(graceSeconds))).redirectErrorStream(true).start();
         String output = new String(client.getInputStream().readAllBytes(), US_ASCII);
         assertEquals(0, client.waitFor(), output);
         return PacedReport.read(output, SECONDS, 0);
@@ -179,7 +190,7 @@ class PacedProgramTest {
     @Test
     void everyTenthShortRequestClosesItsConnection() throws Exception {
         Connections served = new Connections();
-        Load load = askStreams(served, RequestKind.HTTP_SHORT, 2, RATE, _ -> true);
+        Load load = askStreams(served, RequestKind.HTTP_SHORT, 2, RATE, _ -> true, PATIENCE_SECONDS);
         assertEquals(0, load.lost());
         int enough = (int) load.answers() / 10;
         assertTrue(served.opened.get() >= enough && served.opened.get() <= enough + 2,
@@ -199,10 +210,10 @@ class PacedProgramTest {
 
     @Test
     void requestsThatCannotBeSentAreLost() throws Exception {
-        Load load = ask(RequestKind.HTTP, 2, RATE, number -> number < 100);
-        assertEquals(100, load.answers());
+        Load load = ask(RequestKind.HTTP, 2, RATE, number -> number < 20, SILENCE_SECONDS);
+        assertEquals(20, load.answers());
         assertTrue(load.lost() > 100, load.toString());
-        assertThrows(ToolException.class, () -> ask(RequestKind.HTTP, 1, RATE, _ -> false));
+        assertThrows(ToolException.class, () -> ask(RequestKind.HTTP, 1, RATE, _ -> false, 0));
     }
 
     @Test

@@ -53,7 +53,7 @@ class PolledDatagramsTest {
         return (InetSocketAddress) server.localAddress();
     }
 
-    private PolledClient.Result ask(int lost, long answers) throws InterruptedException {
+    private PolledClient.Result ask(PolledDatagrams client, int lost, long answers) throws InterruptedException {
         client.open(group, serve(lost), UNDER_WAY);
         group.submit(() -> {
             client.startMeasuring();
@@ -68,9 +68,10 @@ class PolledDatagramsTest {
         return result;
     }
 
+    /** No query is late, however busy the machine. */
     @Test
     void eachAnswerIsFollowedByAQuestion() throws InterruptedException {
-        PolledClient.Result result = ask(Integer.MAX_VALUE, 1000);
+        PolledClient.Result result = ask(new PolledDatagrams(TimeUnit.DAYS.toNanos(1)), Integer.MAX_VALUE, 1000);
         assertTrue(result.nanos().getTotalCount() > 900, "answers: " + result.nanos().getTotalCount());
         assertEquals(0, result.wrong());
     }
@@ -124,7 +125,7 @@ class PolledDatagramsTest {
      */
     @Test
     void lostQueryIsRepeated() throws InterruptedException {
-        PolledClient.Result result = ask(50, 50 * (UNDER_WAY + 2));
+        PolledClient.Result result = ask(client, 50, 50 * (UNDER_WAY + 2));
         assertTrue(result.wrong() >= 2, "lost: " + result.wrong());
     }
 }
