@@ -3,6 +3,7 @@ package io.rdmaraw.springboot;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.PeerProcess;
 import io.rdmaraw.testsuite.net.ProgramOverVeth;
 import io.rdmaraw.testsuite.net.TestNetwork;
@@ -54,6 +55,6 @@ class SpringBootOverVethTest {
         assertEquals("a page behind the gateway", program.curl("http://" + program.address() + ":" + PORT + "/page"),
                 application::output);
         program.checkOnDeviceAlone();
-        assertTrue(application.output().contains("connects by the device"), application::output);
+        application.awaitOutput("connects by the device", Await.PATIENCE);
     }
 }
