@@ -79,12 +79,17 @@ static void a_watching_channel_can_go(const char *kind)
  * Two loops that sleep in turns and answer each other, so that a lost wakeup would stop them. The loop that answers
  * last in a round moves no frames any more, so nobody but the other one could compensate for a lost wakeup.
  */
+struct turns {
+    _Atomic int next;               /* number of the partner whose turn it is */
+    _Atomic unsigned begun;         /* turns of which the frame is being sent or has been sent */
+    _Atomic unsigned sent;
+};
+
 struct partner {
     struct sleeper_pair *pair;
     struct sleeper *sleeper;
     const struct sleeper *other;
-    _Atomic int *turn;
-    pthread_mutex_t *handing_over;      /* held while the turn changes and its frame is sent */
+    struct turns *turns;
     int number;
 };
 
@@ -109,14 +114,11 @@ static unsigned long backlog_drops(void)
 /* Returns true if it is the partner's turn and the frame that tells it so has been sent. */
 static bool is_sent(const struct partner *partner)
 {
-    CHECK_EQ(0, pthread_mutex_lock(partner->handing_over));
-    bool sent = partner->number == *partner->turn;
-    CHECK_EQ(0, pthread_mutex_unlock(partner->handing_over));
-    return sent;
+    return partner->number == partner->turns->next && partner->turns->begun == partner->turns->sent;
 }
 
 /*
- * The frame was sent long ago, and nobody has been woken. On a crowded machine the kernel may have dropped the frame,
+ * The frame was sent long ago, and no wakeup has come. On a crowded machine the kernel may have dropped the frame,
  * which is then sent again. If the frame is there, or the kernel has dropped none, the wakeup was lost.
  */
 static void resend_lost_frames(const struct partner *partner, unsigned long *drops)
@@ -160,11 +162,11 @@ static void *take_turns(void *argument)
         CHECK_EQ(IBV_WC_SUCCESS, wc.status);
         CHECK_EQ(0, post_recv_slot(&sleeper->side, (unsigned)wc.wr_id, SLOT_BYTES));
         /* In its turn, each has the far end to itself. */
-        CHECK_EQ(partner->number, *partner->turn);
-        CHECK_EQ(0, pthread_mutex_lock(partner->handing_over));
-        *partner->turn = 1 - partner->number;
+        CHECK_EQ(partner->number, partner->turns->next);
+        partner->turns->begun++;
+        partner->turns->next = 1 - partner->number;
         send_to(partner->pair, partner->other);
-        CHECK_EQ(0, pthread_mutex_unlock(partner->handing_over));
+        partner->turns->sent++;
     }
     return NULL;
 }
@@ -172,14 +174,13 @@ static void *take_turns(void *argument)
 static void sleepers_answer_each_other(const char *kind)
 {
     struct sleeper_pair pair;
-    _Atomic int turn = 0;
-    pthread_mutex_t handing_over = PTHREAD_MUTEX_INITIALIZER;
+    struct turns turns = {0, 0, 0};
     pthread_t thread[2];
     struct partner partner[2];
     sleeper_pair_open(&pair, kind);
     settle(&pair, &pair.sleeper[0]);
     for (int i = 0; i < 2; i++) {
-        partner[i] = (struct partner){&pair, &pair.sleeper[i], &pair.sleeper[1 - i], &turn, &handing_over, i};
+        partner[i] = (struct partner){&pair, &pair.sleeper[i], &pair.sleeper[1 - i], &turns, i};
         for (unsigned slot = 0; slot < 4; slot++)
             CHECK_EQ(0, post_recv_slot(&pair.sleeper[i].side, slot, SLOT_BYTES));
     }

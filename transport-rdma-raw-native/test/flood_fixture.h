@@ -24,7 +24,7 @@ static inline struct softverbs_queue_counters received_by(const struct wire *wir
 
 /*
  * The kernel usually handles a frame within the call that sends it, and on a busy machine later, in ksoftirqd. The next
- * functions wait for frames that nobody polls yet.
+ * functions wait for frames that are not polled yet.
  */
 static inline void await_lost_syns(const struct wire *wire, uint64_t lost)
 {
