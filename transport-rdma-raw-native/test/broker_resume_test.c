@@ -9,7 +9,6 @@
 #include <net/ethernet.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FIRST_PORT = 2000, SECOND_PORT = 3000, BOTH = 2 };
@@ -265,26 +264,16 @@ static void test_a_rule_removed_without_a_broker_counts_until_the_device_is_resu
 
 /* ---- a device with fewer queues than the broker has opened ---- */
 
-static _Thread_local bool second_queues_have_no_memory;
-static _Thread_local int last_socket;
-static _Thread_local unsigned socket_count;
-
 /* A queue has two sockets, and the device is opened without its second queue: so each third socket is of one. */
-static bool is_of_second_queue(int fd)
+static int no_memory_for_second_queue(int fd, int level, int option)
 {
-    socket_count += fd != last_socket;
+    static _Thread_local int last_socket;
+    static _Thread_local unsigned sockets;
+    if (level != SOL_XDP || option != XDP_MMAP_OFFSETS)
+        return 0;
+    sockets += fd != last_socket;
     last_socket = fd;
-    return socket_count % (SV_BPF_SOCKETS_PER_QUEUE + 1) == 0;
-}
-
-/* Replaces the C library's function. */
-int getsockopt(int fd, int level, int option, void *value, socklen_t *bytes)
-{
-    if (second_queues_have_no_memory && level == SOL_XDP && option == XDP_MMAP_OFFSETS && is_of_second_queue(fd)) {
-        errno = ENOMEM;
-        return -1;
-    }
-    return (int)syscall(SYS_getsockopt, fd, level, option, value, bytes);
+    return sockets % (SV_BPF_SOCKETS_PER_QUEUE + 1) == 0 ? ENOMEM : 0;
 }
 
 /* The second queue only sends, so the device is opened without it. Its sockets are closed and must not be passed. */
@@ -297,9 +286,9 @@ static void test_a_device_is_resumed_without_a_queue_that_had_no_memory(void)
         return;
     link_open_with(&wire, 1500, 1, 2);
     scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
-    second_queues_have_no_memory = true;
+    error_of_getsockopt = no_memory_for_second_queue;
     wire_open_on(&wire, "xdp");
-    second_queues_have_no_memory = false;
+    error_of_getsockopt = NULL;
     struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
     scene_end_broker(&scene);
     scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " BOTH_PORTS));

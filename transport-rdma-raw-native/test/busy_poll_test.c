@@ -147,8 +147,15 @@ ssize_t recv(int fd, void *data, size_t bytes, int flags)
     return (ssize_t)(before + answer((uint8_t *)data + before));
 }
 
+_Thread_local int (*error_of_getsockopt)(int fd, int level, int option);
+
 int getsockopt(int fd, int level, int option, void *value, socklen_t *size)
 {
+    int error = error_of_getsockopt != NULL ? error_of_getsockopt(fd, level, option) : 0;
+    if (error != 0) {
+        errno = error;
+        return -1;
+    }
     if (!kernel_is_ours || level != SOL_SOCKET || option != SO_INCOMING_NAPI_ID)
         return (int)syscall(SYS_getsockopt, fd, level, option, value, size);
     memcpy(value, &socket_napi, sizeof socket_napi);

@@ -27,6 +27,8 @@ extern const char *reported_driver;
 extern ssize_t (*change_received)(void *data, ssize_t length);
 /* Called instead of sleeping by this thread, or NULL. */
 extern _Thread_local void (*instead_of_pauses)(void);
+/* Returns the error of a call of getsockopt(2) by this thread, or 0; NULL: none fails. */
+extern _Thread_local int (*error_of_getsockopt)(int fd, int level, int option);
 
 bool have_namespace(void);
 /* Returns true from Linux 6.6 on, where AF_XDP accepts frames in several chunks and links hold tc programs. */
