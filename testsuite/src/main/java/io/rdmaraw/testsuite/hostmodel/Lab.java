@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite.hostmodel;
 
+import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.TestNetwork;
 
 import java.nio.file.Path;
@@ -18,7 +19,7 @@ final class Lab implements AutoCloseable {
     private static final long PAUSE_NANOS = 20_000;
     /** Number of attempts. A flush ends early if one of the routes disappears concurrently. */
     private static final int RESETS = 3;
-    private static final long CHANGE_LIMIT_NANOS = 20_000_000_000L;
+    private static final long CHANGE_LIMIT_NANOS = Await.PATIENCE.toNanos();
 
     private final TestNetwork network;
     private final Flavor flavor;

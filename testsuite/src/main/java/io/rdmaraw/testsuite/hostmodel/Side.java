@@ -27,7 +27,7 @@ final class Side implements AutoCloseable {
     static final int LINKS = 3;
     /** {@code RTN_MULTICAST}. */
     private static final int MULTICAST = 5;
-    private static final Duration LIMIT = Duration.ofSeconds(10);
+    private static final Duration LIMIT = Await.PATIENCE;
     private static final IpAddress MARKER4 = IpAddress.parse("192.0.2.1");
     private static final IpAddress MARKER6 = IpAddress.parse("2001:db8:ffff::1");
     private static final List<String> IPV4_SETTINGS = List.of("accept_local 0", "route_localnet 0",

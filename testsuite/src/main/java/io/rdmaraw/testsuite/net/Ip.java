@@ -1,13 +1,10 @@
 package io.rdmaraw.testsuite.net;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
 /** Runs the {@code ip} program of iproute2. */
 final class Ip {
-    private static final Duration LIMIT = Duration.ofSeconds(30);
-
     private Ip() {
     }
 
@@ -19,6 +16,6 @@ final class Ip {
     static CommandResult attempt(String... arguments) {
         List<String> command = new ArrayList<>(List.of("ip"));
         command.addAll(List.of(arguments));
-        return PeerProcess.run(command, LIMIT);
+        return PeerProcess.run(command, Await.PATIENCE);
     }
 }

@@ -1,7 +1,6 @@
 package io.rdmaraw.testsuite.net;
 
 import java.io.UncheckedIOException;
-import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 
@@ -10,7 +9,6 @@ import java.util.Optional;
  * With {@code -Drdmaraw.namespaces=never}, nothing is tried, and the tests that need namespaces are skipped.
  */
 public final class NamespaceSupport {
-    private static final Duration LIMIT = Duration.ofSeconds(10);
     private static final Optional<String> UNAVAILABLE_REASON = findOut();
 
     private NamespaceSupport() {
@@ -30,7 +28,7 @@ public final class NamespaceSupport {
     }
 
     private static void runVersion(String program) {
-        PeerProcess.run(List.of(program, "--version"), LIMIT).orThrow();
+        PeerProcess.run(List.of(program, "--version"), Await.PATIENCE).orThrow();
     }
 
     private static Optional<String> findOut() {

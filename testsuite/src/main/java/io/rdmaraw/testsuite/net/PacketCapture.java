@@ -4,14 +4,12 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 
 /**
  * Captures the first frames of an interface to a pcap file with tcpdump. The file is removed at the end unless it is to
  * be kept.
  */
 public final class PacketCapture implements AutoCloseable {
-    private static final Duration START_LIMIT = Duration.ofSeconds(10);
     /** Enough frames to diagnose a failure, without filling the disk during a flood. */
     private static final String MAX_FRAMES = "20000";
     /**
@@ -43,7 +41,7 @@ public final class PacketCapture implements AutoCloseable {
                 MAX_FRAMES, "-B", RING_KIB, "--immediate-mode", "-w", file.toString());
         PacketCapture capture = new PacketCapture(end, file, tcpdump);
         try {
-            tcpdump.awaitOutput("listening on", START_LIMIT);
+            tcpdump.awaitOutput("listening on", Await.PATIENCE);
         } catch (Throwable e) {
             capture.close();
             throw e;

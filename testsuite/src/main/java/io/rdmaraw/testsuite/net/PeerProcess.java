@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
  */
 public final class PeerProcess implements AutoCloseable {
     private static final Duration END_LIMIT = Duration.ofSeconds(5);
+    private static final Duration OUTPUT_LIMIT = Duration.ofSeconds(20);
 
     private final List<String> command;
     private final Process process;
@@ -108,7 +109,7 @@ public final class PeerProcess implements AutoCloseable {
                         String.join(" ", command) + " did not end within " + limit + ": " + output().strip());
             }
             // A grandchild that keeps the pipe open must not block the test.
-            collector.join(END_LIMIT);
+            collector.join(OUTPUT_LIMIT);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while waiting for " + command.getFirst(), e);

@@ -1,11 +1,7 @@
 package io.rdmaraw.testsuite.net;
 
-import java.time.Duration;
-
 /** One end of a veth pair: a network interface with a MAC address, an IPv4 address and an IPv6 address. */
 public final class VethEnd {
-    private static final Duration LINK_LIMIT = Duration.ofSeconds(10);
-
     private final NetworkNamespace namespace;
     private final String name;
     private final String mac;
@@ -82,8 +78,9 @@ public final class VethEnd {
         namespace.run("ip", "link", "del", "dev", name);
     }
 
-    void awaitCarrier() {
-        Await.until("a carrier on " + this, LINK_LIMIT,
+    /** Waits until this end sees that both are up. Until then, the kernel drops what is sent here. */
+    public void awaitCarrier() {
+        Await.until("a carrier on " + this,
                 () -> namespace.run("ip", "-o", "link", "show", "dev", name).output().contains("state UP"));
     }
 

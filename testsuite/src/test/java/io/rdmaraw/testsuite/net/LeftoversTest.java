@@ -44,7 +44,7 @@ class LeftoversTest {
             Process program = new ProcessBuilder("ip", "netns", "exec", NAMESPACE, "sleep", "1000").start();
             try {
                 // Wait until the program has entered the namespace. Leftovers.remove() finds it only there.
-                Await.until("sleep in " + NAMESPACE, java.time.Duration.ofSeconds(10), () ->
+                Await.until("sleep in " + NAMESPACE, () ->
                         Ip.attempt("netns", "pids", NAMESPACE).output().contains(Long.toString(program.pid())));
                 Leftovers.remove();
                 program.waitFor();

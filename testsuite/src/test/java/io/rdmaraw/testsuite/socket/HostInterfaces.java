@@ -7,7 +7,6 @@ import org.junit.platform.launcher.LauncherSessionListener;
 
 import java.net.NetworkInterface;
 import java.net.SocketException;
-import java.time.Duration;
 import java.util.Collections;
 
 /**
@@ -16,12 +15,10 @@ import java.util.Collections;
  * removed since, the JDK throws an exception.
  */
 public final class HostInterfaces implements LauncherSessionListener {
-    private static final Duration REMOVAL_LIMIT = Duration.ofSeconds(20);
-
     @Override
     public void launcherSessionOpened(LauncherSession session) {
         // Interfaces of an earlier run stay in the list until the kernel has removed them.
-        Await.until("the kernel to remove the interfaces of ended tests", REMOVAL_LIMIT, HostInterfaces::allAnswer);
+        Await.until("the kernel to remove the interfaces of ended tests", HostInterfaces::allAnswer);
         NetUtil.NETWORK_INTERFACES.size();
     }
 
