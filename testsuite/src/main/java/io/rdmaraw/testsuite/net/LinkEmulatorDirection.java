@@ -59,8 +59,10 @@ final class LinkEmulatorDirection {
         }
         int count = from.receive(inboundCount);
         if (count > 0) {
+            // In this order: if the thread is interrupted in between, frames are delayed longer, but never less.
+            long realTime = realTimeNanos();
             long now = System.nanoTime();
-            long ahead = realTimeNanos() - now;
+            long ahead = realTime - now;
             for (int i = 0; i < count; i++) {
                 // Use the kernel's timestamp. Otherwise a burst after a late wake-up would overflow the buffer of the
                 // line.
