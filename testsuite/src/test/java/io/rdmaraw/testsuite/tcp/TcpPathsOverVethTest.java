@@ -9,6 +9,8 @@ import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.testsuite.leak.LeakExtension;
+import io.rdmaraw.testsuite.net.Await;
+import io.rdmaraw.testsuite.net.KnownRoutes;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
 import io.rdmaraw.testsuite.net.TestNetwork;
 import io.rdmaraw.testsuite.net.VethPair;
@@ -72,7 +74,7 @@ class TcpPathsOverVethTest {
     }
 
     /** Creates a host behind the router with a link MTU of 1300 bytes. */
-    private VethPair farHost() {
+    private VethPair farHost() throws Exception {
         NetworkNamespace far = network.namespace();
         VethPair second = network.vethPair(router, far);
         second.ours().setMtu(1300);
@@ -83,6 +85,8 @@ class TcpPathsOverVethTest {
         host.run("ip", "-6", "route", "add", second.peer().ipv6(), "via", pair.peer().ipv6());
         far.run("ip", "route", "add", pair.ours().ipv4(), "via", second.ours().ipv4());
         far.run("ip", "-6", "route", "add", pair.ours().ipv6(), "via", second.ours().ipv6());
+        KnownRoutes.await(host, second.peer().ipv4());
+        KnownRoutes.await(host, second.peer().ipv6());
         return second;
     }
 
@@ -123,6 +127,7 @@ class TcpPathsOverVethTest {
     @Test
     void mtuOfTheRouteLimitsSegments() throws Exception {
         host.run("ip", "route", "add", pair.peer().ipv4() + "/32", "dev", pair.ours().name(), "mtu", "1200");
+        KnownRoutes.await(host, pair.peer().ipv4(), path -> path.mtuBytes() == 1200);
         try (ServerSocket server = TcpHost.echoServer(router, pair.peer().ipv4())) {
             assertEquals(1200, echoThenMtu(group.next(), server, pair.peer().ipv4()));
         }
@@ -156,22 +161,34 @@ class TcpPathsOverVethTest {
             TcpHost.Client client = new TcpHost.Client();
             RdmaRawSocketChannel channel = TcpHost.connect(group, address(pair.peer().ipv4(), server.getLocalPort()),
                     client);
-            channel.writeAndFlush(Unpooled.copiedBuffer(LONG, CharsetUtil.US_ASCII)).sync();
-            client.await(LONG);
+            exchangeLong(channel, client);
             host.run("ip", "link", "set", pair.ours().name(), "address", changed);
             router.run("ip", "neigh", "replace", pair.ours().ipv4(), "lladdr", changed, "dev", pair.peer().name());
-            channel.writeAndFlush(Unpooled.copiedBuffer(LONG, CharsetUtil.US_ASCII)).sync();
-            client.await(LONG);
-            assertEquals(0, TcpHost.tcp(device(), "kernel.segments"), "all segments come by the device");
+            // The kernel passes segments on until the loop has been notified of the new address.
+            Await.until("all segments to come by the device", () -> {
+                long byKernel = TcpHost.tcp(device(), "kernel.segments");
+                exchangeLong(channel, client);
+                return TcpHost.tcp(device(), "kernel.segments") == byKernel;
+            });
             channel.close().sync();
+        }
+    }
+
+    private static void exchangeLong(RdmaRawSocketChannel channel, TcpHost.Client client) {
+        channel.writeAndFlush(Unpooled.copiedBuffer(LONG, CharsetUtil.US_ASCII)).syncUninterruptibly();
+        try {
+            client.await(LONG);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"unreachable", "prohibit"})
-    void icmpUnreachableFailsConnectImmediately(String kind) {
+    void icmpUnreachableFailsConnectImmediately(String kind) throws Exception {
         router.run("ip", "route", "add", kind, "198.51.100.0/24");
         host.run("ip", "route", "add", "198.51.100.0/24", "via", pair.peer().ipv4());
+        KnownRoutes.await(host, "198.51.100.7");
         Throwable cause = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                 .handler(new TcpHost.Client()).connect(address("198.51.100.7", 80)).awaitUninterruptibly().cause();
         assertInstanceOf(NoRouteToHostException.class, cause);
