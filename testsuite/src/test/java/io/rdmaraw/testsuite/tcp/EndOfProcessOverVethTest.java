@@ -25,7 +25,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 @WithTestNetwork
 class EndOfProcessOverVethTest {
     private static final int IDLE = 20;
-    private static final int END_MILLIS = 2_000;
 
     @AfterEach
     void restore() {
@@ -57,7 +56,6 @@ class EndOfProcessOverVethTest {
             }
             server.end(bySignal);
             for (Socket socket : idle) {
-                socket.setSoTimeout(END_MILLIS);
                 assertEquals(-1, socket.getInputStream().read());
             }
             server.awaitEnd();

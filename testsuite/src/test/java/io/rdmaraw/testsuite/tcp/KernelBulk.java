@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.net.Socket;
 import java.security.MessageDigest;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 
 /** The kernel's end of a bulk transfer: a blocking socket that sends on one thread and receives on another. */
@@ -15,12 +16,22 @@ final class KernelBulk {
     private final Socket socket;
     private final BulkContent content;
     private final long bytes;
+    /** Number of bytes after which the sender waits for {@link #resumed}. */
+    private final long pauseAt;
+    private final CountDownLatch resumed;
 
     /** @param bytes number of bytes to send */
     KernelBulk(Socket socket, BulkContent content, long bytes) {
+        this(socket, content, bytes, bytes, new CountDownLatch(0));
+    }
+
+    /** Creates a sender that waits for {@code resumed} after {@code pauseAt} bytes. */
+    KernelBulk(Socket socket, BulkContent content, long bytes, long pauseAt, CountDownLatch resumed) {
         this.socket = socket;
         this.content = content;
         this.bytes = bytes;
+        this.pauseAt = pauseAt;
+        this.resumed = resumed;
     }
 
     /** Sends all bytes and a FIN, and receives until the peer's FIN. Returns the digest of the received data. */
@@ -31,11 +42,14 @@ final class KernelBulk {
         return receiving.get();
     }
 
-    private void send() throws IOException {
+    private void send() throws Exception {
         OutputStream out = socket.getOutputStream();
         byte[] chunk = new byte[CHUNK_BYTES];
         for (long sent = 0; sent < bytes;) {
-            int length = content.write(sent, chunk, bytes - sent);
+            if (sent == pauseAt) {
+                resumed.await();
+            }
+            int length = content.write(sent, chunk, (sent < pauseAt ? pauseAt : bytes) - sent);
             out.write(chunk, 0, length);
             sent += length;
         }

@@ -30,8 +30,8 @@ import java.util.logging.Logger;
  * ends when its connections have ended.
  */
 final class RestartedServer implements AutoCloseable {
-    /** Printed when it serves. */
-    static final String SERVES = "serves";
+    /** Printed when it serves. No message of a takeover contains this text. */
+    static final String SERVES = "ready to serve";
     /** Printed when a successor serves. */
     static final String HANDED_OVER = "handed over";
     /** Printed when the successor has ended and this process serves again. */

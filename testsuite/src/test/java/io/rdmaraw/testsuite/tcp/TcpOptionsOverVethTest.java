@@ -177,7 +177,8 @@ class TcpOptionsOverVethTest {
         assertTrue(cancelled.cancel(true));
         assertTrue(cancelled.channel().closeFuture().await(Await.PATIENCE_MILLIS));
         Await.until("its end", () -> TcpHost.tcp(device(), "connections") == 0);
-        assertEquals("", pair.ours().namespace().run("ss", "-Htan").output().strip());
+        // The port is released after the connection has been removed.
+        Await.until("no socket of the kernel", () -> pair.ours().namespace().run("ss", "-Htan").output().isBlank());
     }
 
     private boolean isFree(int port) {
@@ -200,7 +201,7 @@ class TcpOptionsOverVethTest {
                 port = free.getLocalPort();
             }
             ChannelFuture timedOut = client().handler(new TcpHost.Client())
-                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 2000)
+                    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, 5000)
                     .connect(address("198.51.100.7", 80), address(pair.ours().ipv4(), port));
             // Binding the port earlier would take it away from the attempt.
             Await.until("the attempt to begin", () -> timedOut.channel().localAddress() != null);

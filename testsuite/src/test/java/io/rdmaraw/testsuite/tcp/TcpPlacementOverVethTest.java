@@ -32,11 +32,13 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 import static io.rdmaraw.testsuite.tcp.TcpHost.address;
 import static io.rdmaraw.testsuite.tcp.TcpHost.exchange;
@@ -135,15 +137,15 @@ class TcpPlacementOverVethTest {
     @ParameterizedTest
     @ValueSource(strings = {"soft:xdp:"})
     void kernelListenerDoesNotWakeTheLoops(String provider) throws Exception {
+        // Threads of loops that have been shut down may not have ended yet.
+        Set<Thread> ofOthers = completionWatchers();
         RdmaRawEventLoopGroup group = ours(provider, 1);
         RdmaRawServerSocketChannel server = TcpHost.listen(group, group, address("0.0.0.0", 0), echo);
         int port = server.localAddress().getPort();
         exchange(connect(port), "by the device");
         echo.channels.take();
         Await.until("the loop to sleep", () -> sleeps() > 0);
-        assertTrue(Thread.getAllStackTraces().keySet().stream()
-                .noneMatch(thread -> thread.getName().equals("rdma-raw-completion-watcher")),
-                "a thread wakes the loop");
+        assertTrue(ofOthers.containsAll(completionWatchers()), "a thread wakes the loop");
         Socket local = TcpHost.socket(host, pair.ours().ipv4(), port);
         sockets.add(local);
         exchange(local, "by the kernel");
@@ -151,6 +153,11 @@ class TcpPlacementOverVethTest {
         assertEquals(1, count("kernel.connections"));
         server.close().sync();
         assertEquals(port, TcpHost.listen(group, group, address("0.0.0.0", port), echo).localAddress().getPort());
+    }
+
+    private static Set<Thread> completionWatchers() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().equals("rdma-raw-completion-watcher")).collect(Collectors.toSet());
     }
 
     private static long sleeps() {
@@ -220,8 +227,15 @@ class TcpPlacementOverVethTest {
             exchange(socket, "still there");
         }
         assertEquals(0, count("resets.sent"));
-        assertEquals(0, count("duplicate"));
+        // A late reply makes the client's kernel retransmit.
+        assertTrue(count("duplicate") <= retransmittedByClients(), "segments were received twice");
         second.close().sync();
+    }
+
+    private long retransmittedByClients() {
+        List<String[]> lines = pair.peer().namespace().run("cat", "/proc/net/snmp").output().lines()
+                .filter(line -> line.startsWith("Tcp:")).map(line -> line.split(" ")).toList();
+        return Long.parseLong(lines.get(1)[Arrays.asList(lines.get(0)).indexOf("RetransSegs")]);
     }
 
     /**

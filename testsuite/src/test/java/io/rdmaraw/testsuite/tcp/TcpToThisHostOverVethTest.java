@@ -296,10 +296,10 @@ class TcpToThisHostOverVethTest {
         try (ServerSocket server = listen("127.0.0.1")) {
             Channel channel = new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                     .handler(new TcpHost.Client()).option(ChannelOption.SO_KEEPALIVE, true)
-                    .option(RdmaRawChannelOption.TCP_KEEPIDLE, 77)
+                    .option(RdmaRawChannelOption.TCP_KEEPIDLE, 30_030)
                     .connect(address("127.0.0.1", server.getLocalPort())).sync().channel();
             String filter = "sport = :" + ((InetSocketAddress) channel.localAddress()).getPort();
-            assertTrue(host.run("ss", "-tno", filter).output().contains("timer:(keepalive,1min1"),
+            assertTrue(host.run("ss", "-tno", filter).output().contains("timer:(keepalive,500min"),
                     () -> host.run("ss", "-tno", filter).output());
             channel.config().setOption(ChannelOption.SO_KEEPALIVE, false);
             assertFalse(host.run("ss", "-tno", filter).output().contains("keepalive"));

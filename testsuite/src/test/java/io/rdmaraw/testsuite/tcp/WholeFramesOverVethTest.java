@@ -28,11 +28,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -116,8 +119,13 @@ class WholeFramesOverVethTest {
     }
 
     private FutureTask<String> startBulk() throws Exception {
+        return startBulk(BYTES, new CountDownLatch(0));
+    }
+
+    /** Starts a client that waits for {@code resumed} after {@code pauseAt} bytes. */
+    private FutureTask<String> startBulk(long pauseAt, CountDownLatch resumed) throws Exception {
         KernelBulk bulk = new KernelBulk(TcpHost.socket(clients, server.getHostString(), server.getPort()), toUs,
-                BYTES);
+                BYTES, pauseAt, resumed);
         FutureTask<String> sending = new FutureTask<>(bulk::run);
         Thread.ofPlatform().daemon().name("kernel's sender").start(sending);
         return sending;
@@ -140,10 +148,19 @@ class WholeFramesOverVethTest {
             sent += socket.write(bytes.clear());
         }
         socket.configureBlocking(false);
-        while (socket.write(bytes.clear()) > 0) {
-            Thread.onSpinWait();
-        }
+        sendMore(socket);
         return socket;
+    }
+
+    private static void sendMore(SocketChannel socket) {
+        ByteBuffer bytes = ByteBuffer.wrap(PATTERN);
+        try {
+            while (socket.write(bytes.clear()) > 0) {
+                Thread.onSpinWait();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Other connections still receive whole frames if some connections do not read. */
@@ -156,7 +173,11 @@ class WholeFramesOverVethTest {
             for (int i = 0; i < SLOW_READERS; i++) {
                 unread.add(fill());
             }
-            Await.until("frames that are not read", () -> unreadBytes() > UNREAD_BYTES);
+            // A client that was faster than the server has filled its send buffer before the server stopped reading.
+            Await.until("frames that are not read", () -> {
+                unread.forEach(WholeFramesOverVethTest::sendMore);
+                return unreadBytes() > UNREAD_BYTES;
+            });
             long before = whole();
             check(startBulk());
             long came = whole() - before;
@@ -178,14 +199,17 @@ class WholeFramesOverVethTest {
         serve(kind, 0, network);
         SharedDevice shared = SharedDevice.acquire(device);
         try {
-            FutureTask<String> sending = startBulk();
-            Await.until("whole frames", () -> whole() > 10);
+            // The pause ensures that more frames follow the failed one.
+            CountDownLatch resumed = new CountDownLatch(1);
+            FutureTask<String> sending = startBulk(BYTES / 2, resumed);
+            Await.until("the first half", () -> TcpHost.tcp(device, "received.payload.bytes") >= BYTES / 2);
+            long before = whole();
+            assertTrue(before > 10, () -> before + " frames came whole");
             SoftverbsFaults.of(shared.context()).failNextWhole(
                     status.equals("FATAL_ERR") ? WcStatus.FATAL_ERR : WcStatus.LOC_QP_OP_ERR);
-            Await.until("the failed receive", () -> ofQueue("receive-error") > 0);
-            long failedAt = whole();
+            resumed.countDown();
             check(sending);
-            assertTrue(whole() > failedAt + 10, () -> whole() + " frames came whole, " + failedAt + " before");
+            assertTrue(whole() > before + 10, () -> whole() + " frames came whole, " + before + " before");
             assertEquals(1, ofQueue("receive-error"));
             assertEquals(status.equals("FATAL_ERR") ? 0 : 1, ofQueue("recoveries"));
         } finally {
