@@ -101,6 +101,8 @@ class CProgramsTest {
                 NATIVE.resolve("pktgen").toString(), "rx", "--device", "xdp:" + end.name(), "--to", end.ipv4(),
                 "--port", PORT, "--count", Integer.toString(sockets * datagramsEach)))) {
             receiver.awaitOutput("ready", Await.PATIENCE);
+            // The ping resolves our MAC address. The kernel keeps only few datagrams until then.
+            pair.peer().namespace().run("ping", "-q", "-c", "1", end.ipv4());
             pair.peer().namespace().call(() -> {
                 for (int i = 0; i < sockets; i++) {
                     sendDatagrams(end, datagramsEach);
@@ -135,7 +137,7 @@ class CProgramsTest {
     void portReservationsKeepTheKernelQuietWhileARuleLasts(TestNetwork network) throws Exception {
         VethPair pair = network.withoutCapture().vethPair(network.namespace(), network.namespace());
         VethEnd end = pair.ours();
-        assertTrue(kernelAnswers(pair));
+        awaitAnswer(pair);
         try (PeerProcess receiver = end.namespace().start(onSoftverbs(end, "packet", "env",
                 "SOFTVERBS_PACKET_QUIET=sockets", NATIVE.resolve("pktgen").toString(), "rx", "--device",
                 "packet:" + end.name(), "--to", end.ipv4(), "--port", PORT, "--count", "2"))) {
@@ -147,7 +149,7 @@ class CProgramsTest {
             String received = receiver.await(Await.PATIENCE).orThrow().output();
             assertTrue(received.contains("\"frames\": 2"), received);
         }
-        assertTrue(kernelAnswers(pair), "the rule is gone with its process");
+        awaitAnswer(pair);
     }
 
     @Test
@@ -168,25 +170,30 @@ class CProgramsTest {
         }
         Await.until("the interface to be gone",
                 () -> !end.namespace().run("ip", "-oneline", "link").output().contains("rdmaraw0:"));
-        assertTrue(kernelAnswers(pair));
+        awaitAnswer(pair);
+    }
+
+    /** Waits until no rule and no reservation keeps the kernel from replying. */
+    private static void awaitAnswer(VethPair pair) {
+        Await.until("the kernel to answer", () -> kernelAnswers(pair));
     }
 
     /**
      * Returns whether the kernel replies to a datagram to our port with an ICMP error because no socket is bound to it.
      */
-    private static boolean kernelAnswers(VethPair pair) throws Exception {
-        return pair.peer().namespace().call(() -> {
-            try (DatagramSocket socket = new DatagramSocket()) {
-                socket.connect(InetAddress.getByName(pair.ours().ipv4()), Integer.parseInt(PORT));
-                socket.setSoTimeout(1000);
-                socket.send(new DatagramPacket(new byte[10], 10));
-                socket.receive(new DatagramPacket(new byte[10], 10));
-                return false;
-            } catch (PortUnreachableException answered) {
-                return true;
-            } catch (SocketTimeoutException silent) {
-                return false;
-            }
-        });
+    private static boolean kernelAnswers(VethPair pair) {
+        try (DatagramSocket socket = pair.peer().namespace().call(() -> new DatagramSocket())) {
+            socket.connect(InetAddress.getByName(pair.ours().ipv4()), Integer.parseInt(PORT));
+            socket.setSoTimeout(1000);
+            socket.send(new DatagramPacket(new byte[10], 10));
+            socket.receive(new DatagramPacket(new byte[10], 10));
+            return false;
+        } catch (PortUnreachableException answered) {
+            return true;
+        } catch (SocketTimeoutException silent) {
+            return false;
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
     }
 }

@@ -17,11 +17,14 @@ import io.rdmaraw.verbs.objects.SendWr;
 import io.rdmaraw.verbs.objects.Wc;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** Completion queues (notification, overrun, extended polling) and asynchronous events. */
 abstract class CompletionConformance extends ProviderConformance {
     private static final byte[] FRAME = Frames.raw("02:00:00:00:00:02", "02:00:00:00:00:01", Frames.ETHER_TYPE, 60);
+
+    private static final long PAUSE_NANOS = 10_000;
 
     CompletionConformance(Devices devices) {
         super(devices);
@@ -108,8 +111,9 @@ abstract class CompletionConformance extends ProviderConformance {
                     if (spins < 1000) {
                         Thread.onSpinWait();
                     } else {
-                        // On a busy machine, the other thread may be waiting for this core.
-                        Thread.yield();
+                        // On a busy machine, the other thread may be waiting for this core. A thread that yields
+                        // would wait for all others each time.
+                        LockSupport.parkNanos(PAUSE_NANOS);
                     }
                 }
                 post(queuePair, i);
