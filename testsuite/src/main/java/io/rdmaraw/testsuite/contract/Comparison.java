@@ -13,6 +13,7 @@ final class Comparison implements AutoCloseable {
     private static final int REPETITIONS = 5;
     private static final long QUIET_NANOS = 10_000_000;
     private static final long QUIET_NANOS_WHEN_REPEATED = 200_000_000;
+    private static final long PATIENT_QUIET_NANOS = 1_000_000_000;
     /** The value of an observation that a run has not made. */
     static final String ABSENT = "-";
     /** The observations that remain comparable after a loop has ended. */
@@ -24,6 +25,8 @@ final class Comparison implements AutoCloseable {
     private final Groups nio = new Groups(Transport.nio());
     private final Groups epoll = new Groups(Transport.epoll());
     private final Groups ours;
+    private final long firstQuietNanos;
+    private final long repeatedQuietNanos;
 
     Comparison() {
         this(Transport.rdmaRaw());
@@ -31,7 +34,18 @@ final class Comparison implements AutoCloseable {
 
     /** Compares a transport other than this project's. */
     Comparison(Transport compared) {
+        this(compared, QUIET_NANOS, QUIET_NANOS_WHEN_REPEATED);
+    }
+
+    private Comparison(Transport compared, long firstQuietNanos, long repeatedQuietNanos) {
         ours = new Groups(compared);
+        this.firstQuietNanos = firstQuietNanos;
+        this.repeatedQuietNanos = repeatedQuietNanos;
+    }
+
+    /** Returns a comparison for a program that must differ. It waits so long that a busy machine hides nothing. */
+    static Comparison patient(Transport compared) {
+        return new Comparison(compared, PATIENT_QUIET_NANOS, PATIENT_QUIET_NANOS);
     }
 
     /**
@@ -41,12 +55,12 @@ final class Comparison implements AutoCloseable {
      */
     List<Difference> compare(Program program, Predicate<Difference> ignored) {
         Outcomes first = new Outcomes();
-        runAll(program, QUIET_NANOS, first);
+        runAll(program, firstQuietNanos, first);
         List<Difference> differences = first.differences(program, ignored);
         // The first run uses short waits and is sensitive to load. It only selects the programs to repeat.
         Outcomes outcomes = new Outcomes();
         for (int i = 0; i < REPETITIONS && !differences.isEmpty(); i++) {
-            runAll(program, QUIET_NANOS_WHEN_REPEATED, outcomes);
+            runAll(program, repeatedQuietNanos, outcomes);
             differences = outcomes.differences(program, ignored);
         }
         return differences;

@@ -83,7 +83,7 @@ class ContractTest {
                         new Numbered(2, new StreamSteps.Invoke(0, StreamSteps.Call.CLOSE)),
                         new Numbered(3, new LoopSteps.Settle())))));
         Map<Choice, Integer> choices = new EnumMap<>(Map.of(Choice.WATERMARKS, 1, Choice.MORE_CONNECTIONS, 1));
-        try (Comparison comparison = new Comparison(faulty)) {
+        try (Comparison comparison = Comparison.patient(faulty)) {
             Difference found = comparison.compare(new Program(1, choices, steps), any -> false).stream()
                     .filter(each -> each.key().equals("client0.shutdowns")).findFirst().orElseThrow();
             Difference smallest = Shrinker.shrink(comparison, found);
@@ -292,7 +292,7 @@ class ContractTest {
 
     /** Asserts that a difference occurs and that one rule alone accepts it. */
     private static void assertExplained(Program program, String key, AcceptedDifferences rule) {
-        try (Comparison comparison = new Comparison()) {
+        try (Comparison comparison = Comparison.patient(Transport.rdmaRaw())) {
             Difference found = comparison.compare(program, any -> false).stream()
                     .filter(each -> each.key().equals(key)).findFirst().orElseThrow();
             assertEquals(List.of(rule), Arrays.stream(AcceptedDifferences.values())

@@ -11,6 +11,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** Plays every script against the core in virtual time, and against the kernel of this host. */
 class ScriptTest {
+    private static final int ATTEMPTS = 3;
+
     static Stream<Script> all() {
         return Scripts.all().stream();
     }
@@ -25,13 +27,33 @@ class ScriptTest {
         ScriptRunner.play(script, CoreDriver::new);
     }
 
+    /**
+     * The kernel's timers run in real time. If this thread waits for a processor, the kernel may retransmit or
+     * acknowledge before the script continues. Such a difference does not occur again.
+     */
     @ParameterizedTest
     @MethodSource("comparable")
     @Tag("root")
     void kernel(Script script) {
         assumeTrue(ScriptMain.mayUseKernel(),
                 "needs root and /dev/net/tun, for a TUN device in a namespace of its own");
-        ScriptRunner.play(script, KernelDriver::new);
+        AssertionError difference = differenceToKernel(script);
+        for (int i = 1; i < ATTEMPTS && difference != null; i++) {
+            System.out.println("played again: " + difference.getMessage());
+            difference = differenceToKernel(script);
+        }
+        if (difference != null) {
+            throw difference;
+        }
+    }
+
+    private static AssertionError differenceToKernel(Script script) {
+        try {
+            ScriptRunner.play(script, KernelDriver::new);
+            return null;
+        } catch (AssertionError e) {
+            return e;
+        }
     }
 
     @Test
