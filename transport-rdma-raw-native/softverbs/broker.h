@@ -174,7 +174,7 @@ void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count);
 /*
  * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If the
  * broker has ended, adding or removing a rule first resumes the device at its successor, with a request for each rule.
- * One attempt takes at most 10 s. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at
+ * One attempt takes at most 25 s. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at
  * a busy broker doubles this time, up to 16 s to 32 s, because after a restart many processes resume at once.
  */
 

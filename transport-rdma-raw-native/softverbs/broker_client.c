@@ -18,7 +18,9 @@
 #define SO_NETNS_COOKIE 71      /* Linux 5.14 */
 #endif
 
-enum { REPLY_TIMEOUT_MILLIS = 5000, OPEN_RETRY_MILLIS = 1000, MIN_PAUSE_MILLIS = 25, MAX_PAUSE_MILLIS = 200 };
+/* For a device, the broker loads programs. On a busy machine the kernel's verifier needs seconds for them. */
+enum { OPEN_TIMEOUT_MILLIS = 20000, REPLY_TIMEOUT_MILLIS = 5000, OPEN_RETRY_MILLIS = 1000, MIN_PAUSE_MILLIS = 25,
+       MAX_PAUSE_MILLIS = 200 };
 
 const char *sv_broker_path(void)
 {
@@ -53,9 +55,14 @@ static void pause_for(unsigned millis)
     nanosleep(&pause, NULL);
 }
 
-static int64_t deadline_of_request(const struct sv_broker *broker)
+static int timeout_millis(uint32_t call)
 {
-    return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + REPLY_TIMEOUT_MILLIS;
+    return call == SV_BROKER_OPEN ? OPEN_TIMEOUT_MILLIS : REPLY_TIMEOUT_MILLIS;
+}
+
+static int64_t deadline_of_request(const struct sv_broker *broker, uint32_t call)
+{
+    return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + timeout_millis(call);
 }
 
 /* Returns 0, or ETIMEDOUT. */
@@ -172,13 +179,13 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKE
     return is_complete(reply, length, message.msg_flags) ? 0 : EPROTO;
 }
 
-static int explain_timeout(const struct sv_broker *broker, int error)
+static int explain_timeout(const struct sv_broker *broker, uint32_t call, int error)
 {
     if (broker->deadline_millis != 0)
         return sv_explain(error, "rdma-raw-broker at '%s' has not resumed this device in time: it may be busy with "
                           "other devices; see its log, and try again", sv_broker_path());
     return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
-                      sv_broker_path(), REPLY_TIMEOUT_MILLIS / 1000);
+                      sv_broker_path(), timeout_millis(call) / 1000);
 }
 
 static int explain_descriptors(int error)
@@ -245,18 +252,18 @@ static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *re
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
-    int64_t deadline_millis = deadline_of_request(broker);
+    int64_t deadline_millis = deadline_of_request(broker, request->call);
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
         return fail_broker(broker, broker->error);
     int error = send_numbered(broker, request, deadline_millis);
     if (error == ETIMEDOUT)
-        return explain_timeout(broker, error);
+        return explain_timeout(broker, request->call, error);
     if (error == 0)
         error = receive_matching(broker, reply, fds, count, deadline_millis);
     if (error == ETIMEDOUT && undo_addition(broker, request))
-        return explain_timeout(broker, error);
+        return explain_timeout(broker, request->call, error);
     if (error == 0 && reply->error == 0)
         return 0;
     sv_broker_close_fds(fds, *count);
