@@ -86,11 +86,18 @@ class HttpServerTest {
         }
     }
 
-    /** Returns the report. By default, wrk counts answers after more than two seconds as errors. */
-    private static String wrk(Stage stage, String site) {
-        String report = stage.run("wrk", "-t1", "-c64", "-d2s", "--timeout", "60s", site + "/plaintext");
-        assertFalse(report.contains("Socket errors") || report.contains("Non-2xx"), report);
-        return report;
+    /**
+     * Runs wrk until each connection has had an answer. On a busy machine a server answers nothing in its first
+     * seconds. By default, wrk counts answers after more than two seconds as errors.
+     */
+    private static void wrk(Stage stage, String site) {
+        Matcher count;
+        do {
+            String report = stage.run("wrk", "-t1", "-c64", "-d2s", "--timeout", "60s", site + "/plaintext");
+            assertFalse(report.contains("Socket errors") || report.contains("Non-2xx"), report);
+            count = Pattern.compile("(\\d+) requests in").matcher(report);
+            assertTrue(count.find(), report);
+        } while (Integer.parseInt(count.group(1)) <= 64);
     }
 
     @ParameterizedTest
@@ -98,9 +105,7 @@ class HttpServerTest {
     void bearsWrk(Setup setup) throws Exception {
         Stage.require("wrk:wrk");
         try (Stage stage = new Stage(setup)) {
-            String report = wrk(stage, start(stage));
-            Matcher count = Pattern.compile("(\\d+) requests in").matcher(report);
-            assertTrue(count.find() && Integer.parseInt(count.group(1)) > 64, report);
+            wrk(stage, start(stage));
         }
     }
 
