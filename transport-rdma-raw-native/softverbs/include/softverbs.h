@@ -48,7 +48,8 @@ const char *softverbs_mode(struct ibv_context *context);
 
 /*
  * Properties of a network interface that the kernel and the driver report (generic netlink, family "netdev"). The masks
- * contain the bits of linux/netdev.h: enum netdev_xdp_act, netdev_xdp_rx_metadata, netdev_xsk_flags.
+ * contain the bits of linux/netdev.h: enum netdev_xdp_act, netdev_xdp_rx_metadata, netdev_xsk_flags. For a VLAN
+ * interface all but the driver's name are those of the interface below it, which the driver modes use.
  */
 struct softverbs_interface {
     char driver[32];            /* as in ethtool, "" if there is none */
