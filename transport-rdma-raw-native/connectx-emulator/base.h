@@ -55,6 +55,8 @@ void cx_setup_read(void);
 bool cx_uses_ioctl(void);
 /* Returns true if CONNECTX_EMULATOR_SETUP contains this word, which describes a host or card; see setup.c. */
 bool cx_has_setup(const char *word);
+/* Returns true if the card forwards frames between its functions, each of which is a port of the device. */
+bool cx_is_switchdev(void);
 /* Prints an error in the settings and ends the program. */
 void cx_exit_with(const char *what, const char *detail) __attribute__((noreturn));
 

@@ -193,7 +193,7 @@ static void set_port_up(struct cx_device *device, bool up)
     if (device->port_up == up)
         return;
     device->port_up = up;
-    cx_raise_all(device, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, 1);
+    cx_raise_all(device, up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, device->own_port);
 }
 
 EXPORT int cxemu_set_port_up(const char *name, int up)

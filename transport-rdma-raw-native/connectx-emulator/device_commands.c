@@ -70,7 +70,7 @@ static void respond_context(struct cx_command *command)
         .max_send_wqebb = CX_MAX_SEND_WQEBBS,
         .max_recv_wr = CX_MAX_RECV_WR,
         .max_srq_recv_wr = CX_MAX_RECV_WR,
-        .num_ports = 1,
+        .num_ports = (uint8_t)command->context->device->own_port,
         .response_length = sizeof driver,
         .cqe_version = CQE_VERSION,
         .cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
@@ -145,7 +145,7 @@ static struct ib_uverbs_query_device_resp describe(const struct cx_device *devic
         .max_pd = 1 << 16,
         .max_raw_ethy_qp = MAX_QPS,
         .max_pkeys = 1,
-        .phys_port_cnt = 1,
+        .phys_port_cnt = (uint8_t)device->own_port,
     };
 }
 
@@ -214,7 +214,13 @@ static uint8_t mtu_code(uint32_t mtu)
 /* If RoCE is off or the port is a representor, mlx5_query_port_roce() leaves the table of GIDs empty. */
 uint32_t cx_gid_count(void)
 {
-    return cx_has_setup("roce-off") || cx_has_setup("switchdev") ? 0 : 1;
+    return cx_has_setup("roce-off") || cx_is_switchdev() ? 0 : 1;
+}
+
+/* mlx5_query_port_roce() reports a port without an interface, or whose interface is down, as down. */
+static bool is_port_up(const struct cx_device *device, uint32_t port)
+{
+    return cx_port_interface(device, port) != NULL && (port != device->own_port || device->port_up);
 }
 
 int cx_query_port(struct cx_command *command)
@@ -222,20 +228,21 @@ int cx_query_port(struct cx_command *command)
     const struct cx_device *device = command->context->device;
     struct ib_uverbs_query_port request;
     CX_READ_CORE_REQUEST(command, &request);
-    if (request.port_num != 1)
+    if (request.port_num < 1 || request.port_num > device->own_port)
         return EINVAL;
+    const bool up = is_port_up(device, request.port_num);
     struct ib_uverbs_query_port_resp response = {
         .port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
         .max_msg_sz = 0x40000000,
         .gid_tbl_len = (int)cx_gid_count(),
         .pkey_tbl_len = 1,
-        .state = device->port_up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
+        .state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
         .max_mtu = IBV_MTU_4096,
         .active_mtu = mtu_code(device->mtu),
         .max_vl_num = 1,
         .active_width = WIDTH_4X,
         .active_speed = SPEED_EDR,
-        .phys_state = device->port_up ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
+        .phys_state = up ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED,
         .link_layer = LINK_LAYER_ETHERNET,
     };
     CX_CORE_RESPOND(command, &response);

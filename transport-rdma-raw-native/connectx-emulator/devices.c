@@ -12,6 +12,16 @@ static struct cx_device *devices[CX_MAX_DEVICES];
 static unsigned device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* esw_offloads_enable() loads the first function's representor only on a DPU, whose host uses that function. */
+static void add_ports(struct cx_device *device)
+{
+    device->own_port = cx_is_switchdev() ? 1 + CX_MAX_REPRESENTORS : 1;
+    if (cx_has_setup("bluefield"))
+        snprintf(device->representors[0], sizeof device->representors[0], "emu%upf0hpf", device->index);
+    if (cx_is_switchdev())
+        snprintf(device->representors[1], sizeof device->representors[1], "emu%upf0vf0", device->index);
+}
+
 static struct cx_device *new_device(unsigned index, const char *wire)
 {
     struct cx_device *device = sv_alloc_zeroed(sizeof *device);
@@ -20,6 +30,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     device->index = index;
     snprintf(device->name, sizeof device->name, "mlx5_%u", index);
     snprintf(device->interface, sizeof device->interface, "emulated%u", index);
+    add_ports(device);
     const uint8_t mac[6] = {0x02, 0xc5, 0x00, 0x00, 0x00, (uint8_t)(index + 1)};
     memcpy(device->mac, mac, sizeof mac);
     device->mtu = 1500;

@@ -203,7 +203,7 @@ static int merge(const struct cx_context *context, struct sv_rule_spec *spec)
 {
     for (uint32_t i = 0; i < context->object_slots; i++) {
         const struct cx_flow *flow = (const struct cx_flow *)context->objects[i];
-        if (flow == NULL || flow->object.kind != CX_FLOW || !same_match(flow, spec))
+        if (flow == NULL || flow->object.kind != CX_FLOW || !flow->is_of_wire || !same_match(flow, spec))
             continue;
         if (spec->tag != 0 && spec->tag != flow->rule.tag)
             return EEXIST;
@@ -257,20 +257,28 @@ int cx_ex_create_flow(struct cx_command *command)
     if (qp == NULL || request.comp_mask != 0)
         return EINVAL;
     int error = translate(command, &request, &rule, &counters);
+    /* create_flow() of fs.c for a port that the device does not have, and _create_flow_rule() without a representor */
+    if (error == 0 && cx_port_interface(context->device, rule.attr.port) == NULL)
+        error = EINVAL;
+    /* mlx5_eswitch_set_rule_source_port(): the rule is for frames of its port. Only the wire's port has any here. */
+    const bool is_of_wire = rule.attr.port == context->device->own_port;
+    rule.attr.port = 1;     /* that of softverbs */
     if (error == 0)
         error = cx_counters_describe(command, counters);
     if (error == 0)
         error = sv_flow_parse(&rule.attr, &spec);
     if (error == 0)
         error = apply_driver_rules(&spec);
-    if (error == 0)
+    if (error == 0 && is_of_wire)
         error = find_conflicts(context->device, &spec);
     if (error != 0)
         return error;
     struct cx_flow *flow = new_flow(context, qp, &spec);
     if (flow == NULL)
         return ENOMEM;
-    error = sv_flow_table_add(&context->device->flows, &flow->rule, &spec);
+    flow->is_of_wire = is_of_wire;
+    if (is_of_wire)
+        error = sv_flow_table_add(&context->device->flows, &flow->rule, &spec);
     if (error != 0) {
         cx_object_free(&flow->object);
         return error;
@@ -287,7 +295,8 @@ int cx_ex_create_flow(struct cx_command *command)
 void cx_flow_destroy(struct cx_object *object)
 {
     struct cx_flow *flow = (struct cx_flow *)object;
-    sv_flow_table_remove(&object->context->device->flows, &flow->flow);
+    if (flow->is_of_wire)
+        sv_flow_table_remove(&object->context->device->flows, &flow->flow);
     flow->qp->object.users--;
     if (flow->counters != NULL)
         flow->counters->object.users--;

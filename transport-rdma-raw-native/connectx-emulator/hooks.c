@@ -60,7 +60,7 @@ static int open_device(struct cx_device *device, int flags)
 /*
  * Returns the device if the path names its counter of missing receive requests. mlx5_ib exposes it as
  * hw_counters/out_of_buffer (drivers/infiniband/hw/mlx5/counters.c, basic_q_cnts). It counts for all queues of the
- * port.
+ * port. In switchdev mode the device has the counter, and its ports have none (hw_switchdev_stats_ops).
  */
 static struct cx_device *device_of_counter(const char *path)
 {
@@ -70,8 +70,10 @@ static struct cx_device *device_of_counter(const char *path)
         return NULL;
     unsigned index;
     int end = 0;
-    if (sscanf(path + prefix, "/class/infiniband/mlx5_%u/ports/1/hw_counters/out_of_buffer%n", &index, &end) != 1 ||
-        end == 0 || path[prefix + (size_t)end] != '\0')
+    int found = cx_is_switchdev()
+        ? sscanf(path + prefix, "/class/infiniband/mlx5_%u/hw_counters/out_of_buffer%n", &index, &end)
+        : sscanf(path + prefix, "/class/infiniband/mlx5_%u/ports/1/hw_counters/out_of_buffer%n", &index, &end);
+    if (found != 1 || end == 0 || path[prefix + (size_t)end] != '\0')
         return NULL;
     return cx_device_by_index(index);
 }

@@ -32,8 +32,8 @@ int cx_context_map(struct cx_context *context, uint64_t offset, uint32_t *page);
  * requests are answered before the send call returns; the answer comes from a second socket.
  */
 
-/* Returns the index of the port's interface, or 0 if it is in another network namespace. */
-unsigned cx_interface_index(const struct cx_device *device);
+/* Returns the index of a port's interface, or 0 if it has none or the interface is in another network namespace. */
+unsigned cx_interface_index(const struct cx_device *device, uint32_t port);
 /* Returns a socket for the program, or -1 and errno. */
 int cx_netlink_socket(int type);
 void cx_netlink_close(struct cx_netlink *netlink);

@@ -150,3 +150,11 @@ void cx_unlock(struct cx_device *device)
 {
     pthread_mutex_unlock(&device->mutex);
 }
+
+const char *cx_port_interface(const struct cx_device *device, uint32_t port)
+{
+    if (port == device->own_port)
+        return device->interface;
+    bool loaded = port > 0 && port < device->own_port && device->representors[port - 1][0] != '\0';
+    return loaded ? device->representors[port - 1] : NULL;
+}

@@ -223,6 +223,7 @@ struct cx_flow {
     struct cx_object object;
     struct cx_qp *qp;
     struct cx_counters *counters;
+    bool is_of_wire;                /* the rule is for frames of the wire's port, and in the table */
     struct sv_flow flow;
     struct sv_rule rule;
 };
@@ -254,7 +255,7 @@ struct cx_context {
 
 struct cx_wire;
 
-enum { CX_TRACE_ENTRIES = 1024, CX_MAX_ACCEPTED_MACS = 64 };
+enum { CX_TRACE_ENTRIES = 1024, CX_MAX_ACCEPTED_MACS = 64, CX_MAX_REPRESENTORS = 2 };
 
 /* Requests of tests; see include/connectx_emulator.h. */
 struct cx_faults {
@@ -270,7 +271,13 @@ struct cx_faults {
 struct cx_device {
     unsigned index;
     char name[16];
-    char interface[16];             /* the network interface of the port */
+    char interface[16];             /* the network interface of the wire's port */
+    /*
+     * The number of the wire's port, and of ports. In switchdev mode ports have the order in which the driver allocates
+     * vports: the function itself, virtual functions, and the uplink last (mlx5_esw_vports_init() of eswitch.c).
+     */
+    uint32_t own_port;
+    char representors[CX_MAX_REPRESENTORS][16];     /* interfaces of the ports before it; empty: not loaded */
     uint8_t mac[6];
     /* Further addresses that the interface accepts; a virtual function accepts no others. */
     uint8_t accepted_macs[CX_MAX_ACCEPTED_MACS][6];
@@ -324,6 +331,12 @@ void cx_bfreg_free(struct cx_context *context, uint32_t bfreg);
 /* Take and release the device's mutex. The caller of cx_lock() does not hold it. */
 void cx_lock(struct cx_device *device);
 void cx_unlock(struct cx_device *device);
+
+/*
+ * Returns the network interface of a port, or NULL if the device has no such port or the driver has loaded no
+ * representor for it. The port is unusable then.
+ */
+const char *cx_port_interface(const struct cx_device *device, uint32_t port);
 
 /* ---- memory.c ---- */
 

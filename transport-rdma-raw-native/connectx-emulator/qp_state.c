@@ -40,7 +40,16 @@ static int check_transition(uint32_t from, uint32_t to, const struct ib_uverbs_m
         return EINVAL;
     if ((mask & IBV_QP_CUR_STATE) && request->cur_qp_state != from)
         return EINVAL;
-    return (mask & IBV_QP_PORT) && request->port_num != 1 ? EINVAL : 0;
+    return 0;
+}
+
+/*
+ * ib_uverbs refuses ports that the device does not have, and create_flow_rule_vport_sq() (ib_rep.c, called by
+ * modify_raw_packet_qp()) those of an e-switch without a representor.
+ */
+static int check_port(const struct cx_device *device, const struct ib_uverbs_modify_qp *request)
+{
+    return (request->attr_mask & IBV_QP_PORT) && cx_port_interface(device, request->port_num) == NULL ? EINVAL : 0;
 }
 
 void cx_ring_reset(struct cx_ring *ring)
@@ -91,6 +100,8 @@ static int modify(struct cx_command *command, const struct ib_uverbs_modify_qp *
         return EOPNOTSUPP;
     uint32_t to = request->attr_mask & IBV_QP_STATE ? request->qp_state : qp->state;
     int error = check_transition(qp->state, to, request);
+    if (error == 0)
+        error = check_port(command->context->device, request);
     if (error != 0)
         return error;
     /*

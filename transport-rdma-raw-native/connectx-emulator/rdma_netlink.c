@@ -28,6 +28,7 @@ enum {
     PHYS_STATE_LINK_UP = 5,
     NETNS_MODE_SHARED = 1,
     FIRST_INTERFACE_INDEX = 1 << 30,    /* no interface of the kernel has such an index */
+    INTERFACES_PER_PORT = 256,
 };
 
 struct cx_netlink {
@@ -150,19 +151,21 @@ static void put_handle(struct answer *answer, const struct cx_device *device)
     put_text(answer, RDMA_NLDEV_ATTR_DEV_NAME, device->name);
 }
 
-unsigned cx_interface_index(const struct cx_device *device)
+unsigned cx_interface_index(const struct cx_device *device, uint32_t port)
 {
-    if (cx_has_setup("other-namespace"))
+    const char *name = cx_port_interface(device, port);
+    if (name == NULL || cx_has_setup("other-namespace"))
         return 0;
-    unsigned real = if_nametoindex(device->interface);
-    return real != 0 ? real : FIRST_INTERFACE_INDEX + device->index;
+    unsigned real = if_nametoindex(name);
+    uint32_t before = device->own_port - port;
+    return real != 0 ? real : FIRST_INTERFACE_INDEX + before * INTERFACES_PER_PORT + device->index;
 }
 
 /* fill_dev_info() */
 static void put_device(struct answer *answer, const struct cx_device *device)
 {
     put_handle(answer, device);
-    put_u32(answer, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
+    put_u32(answer, RDMA_NLDEV_ATTR_PORT_INDEX, device->own_port);
     put_u64(answer, RDMA_NLDEV_ATTR_CAP_FLAGS, 0);
     put_text(answer, RDMA_NLDEV_ATTR_FW_VERSION, "16.35.2000");
     put_u64(answer, RDMA_NLDEV_ATTR_NODE_GUID, be64toh(cx_guid(device)));
@@ -172,17 +175,18 @@ static void put_device(struct answer *answer, const struct cx_device *device)
 }
 
 /* fill_port_info(). It omits an interface that is in another network namespace than the program. */
-static void put_port(struct answer *answer, const struct cx_device *device)
+static void put_port(struct answer *answer, const struct cx_device *device, uint32_t port)
 {
+    const bool up = cx_port_interface(device, port) != NULL && (port != device->own_port || device->port_up);
     put_handle(answer, device);
-    put_u32(answer, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
-    put_u8(answer, RDMA_NLDEV_ATTR_PORT_STATE, device->port_up ? PORT_STATE_ACTIVE : PORT_STATE_DOWN);
-    put_u8(answer, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, device->port_up ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED);
-    unsigned index = cx_interface_index(device);
+    put_u32(answer, RDMA_NLDEV_ATTR_PORT_INDEX, port);
+    put_u8(answer, RDMA_NLDEV_ATTR_PORT_STATE, up ? PORT_STATE_ACTIVE : PORT_STATE_DOWN);
+    put_u8(answer, RDMA_NLDEV_ATTR_PORT_PHYS_STATE, up ? PHYS_STATE_LINK_UP : PHYS_STATE_DISABLED);
+    unsigned index = cx_interface_index(device, port);
     if (index == 0)
         return;
     put_u32(answer, RDMA_NLDEV_ATTR_NDEV_INDEX, index);
-    put_text(answer, RDMA_NLDEV_ATTR_NDEV_NAME, device->interface);
+    put_text(answer, RDMA_NLDEV_ATTR_NDEV_NAME, cx_port_interface(device, port));
 }
 
 /* nldev_get_chardev(), of uverbs: the character device is that of /dev/null, as in the tree of files. */
@@ -226,13 +230,19 @@ static const struct cx_device *device_of(const struct nlmsghdr *request)
     return cx_device_by_index(index);
 }
 
-static bool is_port_query(const struct nlmsghdr *request)
+/* Returns the port that a request names, or 0 if it names none. */
+static uint32_t port_of(const struct nlmsghdr *request)
 {
     const uint8_t *value = attribute_of(request, RDMA_NLDEV_ATTR_PORT_INDEX, sizeof(uint32_t));
     uint32_t port = 0;
     if (value != NULL)
         memcpy(&port, value, sizeof port);
-    return port == 1;
+    return port;
+}
+
+static bool is_port_query(const struct nlmsghdr *request, const struct cx_device *device)
+{
+    return port_of(request) >= 1 && port_of(request) <= device->own_port;
 }
 
 static bool is_uverbs_query(const struct nlmsghdr *request)
@@ -259,9 +269,11 @@ static int dump(const struct nlmsghdr *request, struct answer *answer)
         const struct cx_device *device = device_of(request);
         if (device == NULL)
             return EINVAL;
-        begin(answer, request, port_get_type, NLM_F_MULTI);
-        put_port(answer, device);
-        end(answer);
+        for (uint32_t port = 1; port <= device->own_port; port++) {
+            begin(answer, request, port_get_type, NLM_F_MULTI);
+            put_port(answer, device, port);
+            end(answer);
+        }
     } else {
         return EINVAL;
     }
@@ -285,9 +297,9 @@ static int answer_one(const struct nlmsghdr *request, struct answer *answer)
     } else if (request->nlmsg_type == get_type && device != NULL) {
         begin(answer, request, get_type, 0);
         put_device(answer, device);
-    } else if (request->nlmsg_type == port_get_type && device != NULL && is_port_query(request)) {
+    } else if (request->nlmsg_type == port_get_type && device != NULL && is_port_query(request, device)) {
         begin(answer, request, get_type, 0);
-        put_port(answer, device);
+        put_port(answer, device, port_of(request));
     } else if (request->nlmsg_type == get_chardev_type && device != NULL && is_uverbs_query(request)) {
         begin(answer, request, get_chardev_type, 0);
         put_chardev(answer, device);

@@ -4,7 +4,10 @@
  * CONNECTX_EMULATOR_SETUP describes hosts and cards in words separated by +. sysfs-tree.sh creates the files for the
  * same words:
  *   roce-off          the port has no GIDs
- *   bond, switchdev, dual-port    other interfaces beside the port's own
+ *   bond, dual-port   other interfaces beside the port's own
+ *   switchdev         three ports: those of the function itself, without a representor, of a virtual function, and of
+ *                     the wire
+ *   bluefield         the same on a DPU's own processor, where the first port is that of the host's function
  *   other-namespace   the port's interface is in another network namespace than the program
  *   no-netlink        the kernel has no RDMA netlink
  *   vf                a virtual function: it receives only frames for the addresses of its interface's list
@@ -32,7 +35,8 @@ void cx_exit_with(const char *what, const char *detail)
 static void choose_setup(void)
 {
     static const char *const known[] = {"roce-off", "bond", "switchdev", "dual-port", "other-namespace", "no-netlink",
-                                        "vf", "no-tags", "no-raw-packets", "kernel-interface", "connectx-4-lx"};
+                                        "vf", "no-tags", "no-raw-packets", "kernel-interface", "connectx-4-lx",
+                                        "bluefield"};
     const char *words = getenv("CONNECTX_EMULATOR_SETUP");
     if (words == NULL || *words == '\0')
         return;
@@ -53,6 +57,11 @@ void cx_setup_read(void)
         uses_ioctl = false;
     else if (abi != NULL && strcmp(abi, "ioctl") != 0)
         cx_exit_with("CONNECTX_EMULATOR_ABI is neither write nor ioctl", abi);
+}
+
+bool cx_is_switchdev(void)
+{
+    return cx_has_setup("switchdev") || cx_has_setup("bluefield");
 }
 
 bool cx_uses_ioctl(void)

@@ -16,15 +16,18 @@ chmod 755 "$tree"
 put() { mkdir -p "$(dirname "$tree/$1")" && printf '%s\n' "$2" >"$tree/$1"; }
 is_set_up() { [[ "$setup" == *"+$1+"* ]]; }
 
-# An interface of a device's function: its name, MAC address, the port's number from 0 on, and its phys_port_name.
+is_switchdev() { is_set_up switchdev || is_set_up bluefield; }
+
+# An interface of a device's function: its name, MAC address, dev_port, phys_port_name, and the offset of its index.
 put_interface() {
-  local device="$1" name="$2" mac="$3" port="$4" port_name="$5"
+  local device="$1" name="$2" mac="$3" port="$4" port_name="$5" ifindex="${6:-0}"
   put "$device/device/net/$name/dev_port" "$port"
   put "class/net/$name/dev_port" "$port"
   put "class/net/$name/phys_port_name" "$port_name"
   put "class/net/$name/address" "$mac"
   put "class/net/$name/mtu" 1500
-  put "class/net/$name/ifindex" $((0x40000000 + index))
+  put "class/net/$name/ifindex" $((0x40000000 + ifindex + index))
+  mkdir -p "$tree/class/net/$name/device/infiniband/$(basename "$device")"
   ! is_set_up vf || mkdir -p "$tree/class/net/$name/device/physfn"
 }
 
@@ -60,19 +63,28 @@ for ((index = 0; index < count; index++)); do
   mkdir -p "$tree/$device/device/infiniband_verbs"
   ln -s "../../../../infiniband_verbs/uverbs$index" "$tree/$device/device/infiniband_verbs/uverbs$index"
   put "$device/device/device" 0x1017
-  put "$device/ports/1/pkeys/0" 0xffff
-  put "$device/ports/1/link_layer" Ethernet
-  put "$device/ports/1/state" "4: ACTIVE"
+  ports=1
+  ! is_switchdev || ports=3
+  for ((port = 1; port <= ports; port++)); do
+    put "$device/ports/$port/pkeys/0" 0xffff
+    put "$device/ports/$port/link_layer" Ethernet
+    put "$device/ports/$port/state" "4: ACTIVE"
+  done
+  ! is_set_up switchdev || put "$device/ports/1/state" "1: DOWN"
   # Processes with the emulator read their own device's count in its place.
-  put "$device/ports/1/hw_counters/out_of_buffer" 0
-  if ! is_set_up roce-off && ! is_set_up switchdev; then
+  if is_switchdev; then
+    put "$device/hw_counters/out_of_buffer" 0
+  else
+    put "$device/ports/1/hw_counters/out_of_buffer" 0
+  fi
+  if ! is_set_up roce-off && ! is_switchdev; then
     put_gids "$device" "$guid" "$own"
   fi
   # sysfs shows an interface in its own network namespace only.
   is_set_up other-namespace || put_interface "$device" "$own" "02:c5:00:00:00:$last" 0 p0
-  if is_set_up switchdev; then
-    put_interface "$device" "emu${index}pf0vf0" "02:c5:00:00:01:$last" 0 pf0vf0
-    put_interface "$device" "emu${index}pf0vf1" "02:c5:00:00:02:$last" 0 pf0vf1
+  if is_switchdev && ! is_set_up other-namespace; then
+    put_interface "$device" "emu${index}pf0vf0" "02:c5:00:00:01:$last" 0 pf0vf0 256
+    ! is_set_up bluefield || put_interface "$device" "emu${index}pf0hpf" "02:c5:00:00:02:$last" 0 c1pf0 512
   fi
   ! is_set_up dual-port || put_interface "$device" "aemulated$index" "02:c5:00:00:03:$last" 1 p1
   if is_set_up bond; then

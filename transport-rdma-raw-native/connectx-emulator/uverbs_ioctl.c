@@ -104,7 +104,7 @@ static struct ib_uverbs_gid_entry gid_entry(const struct cx_device *device)
 {
     return (struct ib_uverbs_gid_entry){
         .gid = {htobe64(0xfe80000000000000), cx_guid(device)}, .port_num = 1, .gid_type = IB_UVERBS_GID_TYPE_ROCE_V1,
-        .netdev_ifindex = cx_interface_index(device),
+        .netdev_ifindex = cx_interface_index(device, device->own_port),
     };
 }
 

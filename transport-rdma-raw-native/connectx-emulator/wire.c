@@ -242,13 +242,17 @@ static void send_one(struct cx_device *device, struct cx_qp *sender, struct sv_f
 
 void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_frame *frames, unsigned count)
 {
+    /* A queue pair on a representor's port sends to the function that it represents. */
+    const bool to_wire = sender == NULL || sender->port == device->own_port;
     for (unsigned i = 0; i < count; i++) {
-        if (!device->port_up) {
+        if (to_wire && !device->port_up) {
             device->counters.port_down++;
             continue;
         }
         device->counters.sent_frames++;
         device->counters.sent_bytes += frames[i].length;
+        if (!to_wire)
+            continue;
         if (device->faults.drop_frames > 0) {
             device->faults.drop_frames--;
             device->counters.dropped_by_test++;

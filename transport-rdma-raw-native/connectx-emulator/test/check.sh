@@ -16,6 +16,9 @@ for abi in write ioctl; do
   emulate --abi "$abi" "$tests"
 done
 
+echo "== an emulated ConnectX in switchdev mode: its wire is the last port"
+emulate --wire plug --setup switchdev "$tests" representor
+
 echo "== two emulated ConnectX and a cable"
 emulate --wire cable --wire cable "$tests" cable
 

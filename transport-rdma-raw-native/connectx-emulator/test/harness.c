@@ -20,6 +20,7 @@ const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 0xa};
 const uint8_t mac_b[6] = {2, 0, 0, 0, 0, 0xb};
 
 struct controls emulator;
+uint8_t wire_port;
 
 void test_failed(const char *file, int line, const char *format, ...)
 {
@@ -119,6 +120,9 @@ void world_open(struct world *world, const char *device)
     ibv_free_device_list(list);
     CHECK(world->context != NULL);
     CHECK(mlx5dv_is_supported(world->context->device));
+    struct ibv_device_attr attr;
+    CHECK_EQ(0, ibv_query_device(world->context, &attr));
+    wire_port = attr.phys_port_cnt;
     world->pd = ibv_alloc_pd(world->context);
     CHECK(world->pd != NULL);
 }
@@ -131,7 +135,7 @@ void world_close(struct world *world)
 
 int to_state(struct ibv_qp *qp, enum ibv_qp_state state)
 {
-    struct ibv_qp_attr attr = {.qp_state = state, .port_num = 1};
+    struct ibv_qp_attr attr = {.qp_state = state, .port_num = wire_port};
     return ibv_modify_qp(qp, &attr, IBV_QP_STATE | (state == IBV_QPS_INIT ? IBV_QP_PORT : 0));
 }
 
@@ -330,7 +334,7 @@ static struct ibv_flow *steer(struct ibv_qp *qp, const uint8_t *destination, con
         struct ibv_flow_spec_eth eth;
         struct ibv_flow_spec_action_tag tag;
     } rule = {
-        .attr = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = 2, .port = 1,
+        .attr = {.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof rule, .num_of_specs = 2, .port = wire_port,
                  .priority = priority},
         .eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof rule.eth},
         .tag = {.type = IBV_FLOW_SPEC_ACTION_TAG, .size = sizeof rule.tag, .tag_id = tag},

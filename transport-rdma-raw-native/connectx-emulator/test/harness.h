@@ -63,6 +63,8 @@ struct side {
     uint8_t *memory;                    /* SLOTS slots: receives in the lower half, sends in the upper half */
 };
 
+/* The port of the wire, which is the last one of the devices. Set by world_open(). */
+extern uint8_t wire_port;
 void world_open(struct world *world, const char *device);
 void world_close(struct world *world);
 /* Opens a queue pair that is ready to send and receive. Its completion queue has `entries` entries; 0: enough. */
