@@ -27,6 +27,9 @@ import java.util.Objects;
 public final class RdmaRawAddress extends SocketAddress {
     private static final long serialVersionUID = 1;
 
+    /** The port number that stands for {@link io.rdmaraw.verbs.objects.VerbsContext#ownPort()}. */
+    static final int OWN_PORT = 0;
+
     private final String deviceName;
     private final int portNumber;
     private final transient List<FlowSpec> flows;
@@ -38,25 +41,26 @@ public final class RdmaRawAddress extends SocketAddress {
     }
 
     /**
-     * Returns an address on port 1 of a device.
+     * Returns an address on the port of a device that is connected to the network. It is port 1, except in switchdev
+     * mode.
      *
      * @param deviceName name of the device, not empty
      * @param flows flows that the channel receives; none for a channel that only sends
      */
     public static RdmaRawAddress of(String deviceName, FlowSpec... flows) {
-        return of(deviceName, 1, flows);
+        return of(deviceName, OWN_PORT, flows);
     }
 
     /**
      * Returns an address on a given port of a device.
      *
      * @param deviceName name of the device, not empty
-     * @param portNumber port of the device, 1 to 255
+     * @param portNumber port of the device, 1 to 255; 0 for the one that is connected to the network
      * @param flows flows that the channel receives; none for a channel that only sends
      */
     public static RdmaRawAddress of(String deviceName, int portNumber, FlowSpec... flows) {
         ObjectUtil.checkNonEmpty(deviceName, "deviceName");
-        ObjectUtil.checkInRange(portNumber, 1, 255, "portNumber");
+        ObjectUtil.checkInRange(portNumber, OWN_PORT, 255, "portNumber");
         return new RdmaRawAddress(deviceName, portNumber, List.of(flows));
     }
 
@@ -65,7 +69,7 @@ public final class RdmaRawAddress extends SocketAddress {
         return deviceName;
     }
 
-    /** Returns the port of the device; the first port is 1. */
+    /** Returns the port of the device, from 1, or 0 for the one that is connected to the network. */
     public int portNumber() {
         return portNumber;
     }
@@ -88,6 +92,6 @@ public final class RdmaRawAddress extends SocketAddress {
 
     @Override
     public String toString() {
-        return deviceName + "/" + portNumber + flows;
+        return deviceName + (portNumber == OWN_PORT ? "" : "/" + portNumber) + flows;
     }
 }

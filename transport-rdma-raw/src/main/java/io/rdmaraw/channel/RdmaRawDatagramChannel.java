@@ -47,7 +47,6 @@ import java.nio.channels.UnresolvedAddressException;
  */
 public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private static final ChannelMetadata METADATA = new ChannelMetadata(true);
-    private static final int PORT_NUMBER = 1;
 
     private final RdmaRawDatagramChannelConfig config = new RdmaRawDatagramChannelConfig(this);
     private final DatagramCounters counters = new DatagramCounters();
@@ -140,7 +139,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     @Override
     void joinLoop(RdmaRawIoHandler handler) throws IOException {
         endpoint.attach(handler.ipContext(), handler.descriptors(),
-                device -> handler.openDeviceQueue(device, PORT_NUMBER));
+                device -> handler.openDeviceQueue(device, RdmaRawAddress.OWN_PORT));
         inbox.joinLoop();
     }
 
@@ -181,7 +180,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         UserspaceHostConfig userspaceHost = ioHandler().config().userspaceHostOrNull();
         if (userspaceHost != null) {
             UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost,
-                    ioHandler().openDeviceQueue(device, PORT_NUMBER), ioHandler().ipContext(), eventLoop());
+                    ioHandler().openDeviceQueue(device, RdmaRawAddress.OWN_PORT), ioHandler().ipContext(), eventLoop());
             return new UserspaceDatagramNetwork(device, host, ipv4Only, options, endpoint.portOwner());
         }
         if (new DeviceName(device).isLoopback()) {

@@ -340,12 +340,14 @@ public final class RdmaRawIoHandler implements IoHandler {
     /**
      * Returns this loop's queue on a device port. The first call opens it.
      *
+     * @param portNumber number of the port, or {@link RdmaRawAddress#OWN_PORT}
      * @throws SocketException if the device cannot be opened or does not support raw packets; its cause is the
      *         {@link VerbsException}
      */
     DeviceQueue openDeviceQueue(String deviceName, int portNumber) throws SocketException {
         for (DeviceQueue deviceQueue : turn.deviceQueues()) {
-            if (deviceQueue.portNumber() == portNumber && deviceQueue.device().name().equals(deviceName)) {
+            if (deviceQueue.device().name().equals(deviceName)
+                    && deviceQueue.portNumber() == portOf(deviceQueue.device(), portNumber)) {
                 return deviceQueue;
             }
         }
@@ -356,14 +358,19 @@ public final class RdmaRawIoHandler implements IoHandler {
         return opened;
     }
 
+    private static int portOf(SharedDevice device, int portNumber) {
+        return portNumber == RdmaRawAddress.OWN_PORT ? device.context().ownPort() : portNumber;
+    }
+
     private DeviceQueue open(String deviceName, int portNumber) throws SocketException {
         SharedDevice device = null;
         CompletionChannel channel = null;
         try {
             device = SharedDevice.acquire(deviceName);
-            device.checkPort(portNumber);
+            int port = portOf(device, portNumber);
+            device.checkPort(port);
             channel = device.context().createCompletionChannel();
-            return new DeviceQueue(device, portNumber, channel, executor, config.queueOptions(), METRICS_BY_KIND,
+            return new DeviceQueue(device, port, channel, executor, config.queueOptions(), METRICS_BY_KIND,
                     failures::add, this::closeRemovedQueue);
         } catch (RuntimeException e) {
             if (channel != null) {

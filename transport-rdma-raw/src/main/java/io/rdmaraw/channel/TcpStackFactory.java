@@ -20,7 +20,6 @@ import java.security.SecureRandom;
 final class TcpStackFactory {
     /** Shared by the process, because consecutive connections between two endpoints may be on different loops. */
     static final TcpSecrets SECRETS = new TcpSecrets(new SecureRandom());
-    private static final int PORT_NUMBER = 1;
 
     private TcpStackFactory() {
     }
@@ -33,7 +32,7 @@ final class TcpStackFactory {
     static TcpStack open(RdmaRawIoHandler handler, ThreadAwareExecutor loop) throws IOException {
         String device = handler.config().device();
         TcpNetwork network = newNetwork(handler, device, (EventLoop) loop);
-        return new TcpStack(handler.openDeviceQueue(device, PORT_NUMBER), network,
+        return new TcpStack(handler.openDeviceQueue(device, RdmaRawAddress.OWN_PORT), network,
                 handler.config().tcpOptions(), loop, new SecureRandom());
     }
 
@@ -45,6 +44,6 @@ final class TcpStackFactory {
         IpContext ipContext = handler.ipContext();
         return userspaceHost == null ? new KernelTcpNetwork(device, ipContext, loop)
                 : new UserspaceTcpNetwork(device, UserspaceIpHost.join(device, userspaceHost,
-                        handler.openDeviceQueue(device, PORT_NUMBER), ipContext, loop), ipContext, loop);
+                        handler.openDeviceQueue(device, RdmaRawAddress.OWN_PORT), ipContext, loop), ipContext, loop);
     }
 }

@@ -7,8 +7,6 @@ import java.io.IOException;
 
 /** Finds the Linux network interface of a device. */
 public final class NetworkDevices {
-    private static final int FIRST_PORT = 1;
-
     private NetworkDevices() {
     }
 
@@ -35,7 +33,7 @@ public final class NetworkDevices {
             return name.interfaceName();
         }
         PortInterfaces interfaces = PortInterfaces.ofHost();
-        return interfaces.isDevice(deviceName) ? interfaces.interfaceOf(deviceName, FIRST_PORT)
+        return interfaces.isDevice(deviceName) ? interfaces.interfaceOf(deviceName, interfaces.ownPortOf(deviceName))
                 : interfaces.bondOf(deviceName);
     }
 }

@@ -85,7 +85,7 @@ public class FrameQueue implements AutoCloseable {
         this.portNumber = portNumber;
         reset = new QueueReset(device, portNumber);
         registeredRanges = device.registeredRanges();
-        setup = QueueSetup.of(device, completionChannel, options);
+        setup = QueueSetup.of(device, portNumber, completionChannel, options);
         StridingPlan plan = setup.plan();
         StrideLayout chunks = plan != null ? plan.layout() : GsoReception.layout(setup.maxGsoBytes());
         slab = Slab.allocate(device.protectionDomain(), registeredRanges, chunks,
@@ -279,7 +279,7 @@ public class FrameQueue implements AutoCloseable {
 
     /** Returns whether the device computes checksums. */
     public boolean offloadsChecksums() {
-        return device.offloadsChecksums();
+        return setup.offloadsChecksums();
     }
 
     /** Returns the maximum payload for {@link #offerTso}, or 0 if the device does not segment. */
@@ -339,7 +339,8 @@ public class FrameQueue implements AutoCloseable {
 
     /** Installs a rule that steers matching frames to this queue. */
     public Flow steer(FlowSpec spec) throws VerbsException {
-        return queues.steer(spec);
+        boolean isOnOtherPort = spec.devicePort() == 0 && portNumber != device.context().ownPort();
+        return queues.steer(isOnOtherPort ? spec.toBuilder().devicePort(portNumber).build() : spec);
     }
 
     /**

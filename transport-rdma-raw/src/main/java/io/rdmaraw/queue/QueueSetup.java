@@ -21,22 +21,30 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
 public record QueueSetup(SharedDevice device, CompletionChannel completionChannel, FrameQueueOptions options,
                          DirectRingDriver driver,
                          StridingPlan plan, boolean compresses, int completionVector,
-                         int maxTsoBytes, int maxGsoBytes) {
+                         boolean offloadsChecksums, int maxTsoBytes, int maxGsoBytes) {
+    /**
+     * libmlx5 caches the link layer of so many ports ({@code MLX5_MAX_PORTS_NUM}). On others, which switchdev mode has,
+     * it rejects sends with a checksum or segmentation offload.
+     */
+    private static final int MAX_LIBMLX5_PORTS = 2;
+
     /**
      * Determines the configuration.
      *
      * @throws UnsupportedOperationException if the options require a feature that the device lacks
      */
-    static QueueSetup of(SharedDevice device, CompletionChannel completionChannel, FrameQueueOptions options) {
+    static QueueSetup of(SharedDevice device, int portNumber, CompletionChannel completionChannel,
+            FrameQueueOptions options) {
         VerbsContext context = device.context();
         DirectRingDriver driver = DirectRingDrivers.of(options.directVerbs(), context);
         StridingPlan plan = StridingPlan.of(options, context, driver);
         boolean compresses = driver != null && options.compressedCompletions()
                 && driver.canCompressCompletions(context, plan != null);
-        boolean segments = driver != null || DirectRingDrivers.verbsSupportsTso(context);
+        boolean offloads = driver != null || portNumber <= MAX_LIBMLX5_PORTS;
+        boolean segments = driver != null || offloads && DirectRingDrivers.verbsSupportsTso(context);
         return new QueueSetup(device, completionChannel, options, driver, plan, compresses,
-                device.nextCompletionVector(), segments ? device.maxTsoBytes() : 0,
-                Softverbs.maxGsoBytes(context));
+                device.nextCompletionVector(), offloads && device.offloadsChecksums(),
+                segments ? device.maxTsoBytes() : 0, Softverbs.maxGsoBytes(context));
     }
 
     /** Returns the maximum header length of TSO sends, or 0 without TSO. */

@@ -34,8 +34,8 @@ class QueueRecoveryTest {
     private FrameQueue receiver;
 
     private FrameQueue open(StridingReceive striding) {
-        return FrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
-                DirectAccess.ofProperty(), false, striding));
+        return FrameQueue.open(device, device.context().ownPort(), channel,
+                new FrameQueueOptions(256, 256, 8, 1024, 2048, DirectAccess.ofProperty(), false, striding));
     }
 
     @AfterEach

@@ -54,7 +54,7 @@ class OffloadTest {
     static void open() {
         device = SharedDevice.acquire(DEVICE);
         channel = device.context().createCompletionChannel();
-        queue = FrameQueue.open(device, 1, channel,
+        queue = FrameQueue.open(device, device.context().ownPort(), channel,
                 new FrameQueueOptions(512, 256, MAX_SEND_SGE, 1024, 2048, DirectAccess.ofProperty(), false,
                         StridingReceive.ofProperty()));
         queue.steer(FlowSpec.builder().destinationMac(mac()).build());

@@ -37,8 +37,8 @@ class SendReadsTest {
     void multiPacketRequestsReduceReadsOfABurst() {
         SharedDevice device = SharedDevice.acquire(DEVICE);
         CompletionChannel channel = device.context().createCompletionChannel();
-        FrameQueue queue = FrameQueue.open(device, 1, channel, new FrameQueueOptions(128, 128, 4, 512, 2048,
-                DirectAccess.REQUIRED, false, StridingReceive.NEVER));
+        FrameQueue queue = FrameQueue.open(device, device.context().ownPort(), channel,
+                new FrameQueueOptions(128, 128, 4, 512, 2048, DirectAccess.REQUIRED, false, StridingReceive.NEVER));
         long[] before = counters();
         for (int i = 0; i < BURST; i++) {
             FrameBuf frame = queue.slots().acquire();

@@ -47,11 +47,8 @@ final class OpenCheck {
             if (!mode.isEmpty()) {
                 findings.add(Finding.ok("mode", mode));
             }
-            int ports = context.queryDeviceExtended().portCount();
-            for (int port = 1; port <= ports; port++) {
-                int number = port;
-                findings.add(port(port, () -> context.queryPort(number), LINK_PATIENCE_NANOS));
-            }
+            // Other ports, such as those of representors in switchdev mode, may have no link.
+            findings.add(port(context.ownPort(), () -> context.queryPort(context.ownPort()), LINK_PATIENCE_NANOS));
             if (!new DeviceName(device).isSoftware()) {
                 RawPacketProbe.check(context);
                 findings.add(Finding.ok("rules", "flow rules with tags can be made"));
@@ -100,7 +97,7 @@ final class OpenCheck {
                 CompletionQueue completions = context.createCompletionQueue(ENTRIES, null, 0);
                 QueuePair queuePair = domain.createQueuePair(QueuePairOptions.builder().completionQueue(completions)
                         .maxSendWr(ENTRIES).maxReceiveWr(ENTRIES).build())) {
-            queuePair.toInit(1);
+            queuePair.toInit(context.ownPort());
             queuePair.toReadyToReceive();
             queuePair.toReadyToSend();
             return Finding.ok("queue pair", "a raw-packet queue pair is ready to send");

@@ -11,8 +11,6 @@ import java.util.Optional;
  * up.
  */
 final class RdmaChecks {
-    private static final int FIRST_PORT = 1;
-
     private final Host host;
     private final NetdevChecks netdevs;
     private final PortInterfaces interfaces;
@@ -68,7 +66,7 @@ final class RdmaChecks {
 
     /** Checks the network interface of the port and returns it, or null if there is none. */
     private String checkInterface(String device, List<Finding> findings) {
-        String netdev = interfaces.interfaceOf(device, FIRST_PORT);
+        String netdev = interfaces.interfaceOf(device, interfaces.ownPortOf(device));
         if (netdev == null) {
             findings.add(Finding.warn("netdev", "the network interface of " + device + " is not in this network"
                     + " namespace: only raw channels and hosts of your own work, with the port's active MTU or that of"
@@ -83,7 +81,7 @@ final class RdmaChecks {
 
     private String rdmaDeviceOf(String netdev, List<String> devices) {
         return devices.stream()
-                .filter(device -> netdev.equals(interfaces.interfaceOf(device, FIRST_PORT)))
+                .filter(device -> netdev.equals(interfaces.interfaceOf(device, interfaces.ownPortOf(device))))
                 .findFirst().orElse(null);
     }
 

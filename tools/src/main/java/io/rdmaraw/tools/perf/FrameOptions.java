@@ -127,7 +127,7 @@ final class FrameOptions {
 
     private static String ownMac(PerfSide side) {
         try (VerbsContext context = VerbsDevices.open(side.device())) {
-            return HexFormat.ofDelimiter(":").formatHex(context.macAddress(side.portNumber()));
+            return HexFormat.ofDelimiter(":").formatHex(context.macAddress(side.portOf(context)));
         }
     }
 

@@ -80,8 +80,9 @@ final class PerfEndpoint implements AutoCloseable {
             boolean receives, List<FlowSpec> moreRules) {
         PerfEndpoint endpoint = new PerfEndpoint(side.device(), options);
         try {
-            endpoint.checkLength(side.portNumber(), frames, frameBytes);
-            endpoint.openLanes(side.portNumber(), frames, frameBytes, receives);
+            int port = side.portOf(endpoint.context);
+            endpoint.checkLength(port, frames, frameBytes);
+            endpoint.openLanes(port, frames, frameBytes, receives);
             if (receives) {
                 endpoint.steer(frames.rules(side.portNumber(), side.allowHostTraffic()), moreRules);
             }

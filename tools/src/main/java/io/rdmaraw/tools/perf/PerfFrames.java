@@ -110,7 +110,7 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
 
     /** Returns the flow rule of one flow; {@code flow} may exceed {@link #flows()}. */
     FlowSpec rule(int flow, int portNumber, boolean allowHostTraffic) {
-        FlowSpecBuilder rule = FlowSpec.builder().devicePort(portNumber).destinationMac(local.mac());
+        FlowSpecBuilder rule = ruleOn(portNumber).destinationMac(local.mac());
         if (vlanId > 0) {
             rule.vlan(vlanId);
         }
@@ -153,7 +153,11 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
                 flowLabel, 1, 1).rule(0, portNumber, true);
     }
 
+    private static FlowSpecBuilder ruleOn(int portNumber) {
+        return portNumber == 0 ? FlowSpec.builder() : FlowSpec.builder().devicePort(portNumber);
+    }
+
     static FlowSpec special(FlowType type, int portNumber) {
-        return FlowSpec.builder().type(type).devicePort(portNumber).build();
+        return ruleOn(portNumber).type(type).build();
     }
 }

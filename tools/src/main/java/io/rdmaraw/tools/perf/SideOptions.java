@@ -9,8 +9,8 @@ final class SideOptions {
             description = "the device: see ./rdma-raw devinfo --list")
     private String device;
 
-    @Option(names = {"-i", "--ib-port"}, paramLabel = "N", defaultValue = "1", description = "the port of the device")
-    private int portNumber;
+    @Option(names = {"-i", "--ib-port"}, paramLabel = "N", description = "the port of the device")
+    private Integer portNumber;
 
     @Option(names = {"-Z", "--server"}, description = "only the side that receives (lat: answers)")
     private boolean server;
@@ -29,7 +29,7 @@ final class SideOptions {
     private boolean events;
 
     void check() {
-        if (portNumber < 1 || portNumber > 255) {
+        if (portNumber != null && (portNumber < 1 || portNumber > 255)) {
             throw new IllegalArgumentException("--ib-port must be 1 to 255");
         }
         if (server && client) {
@@ -55,12 +55,16 @@ final class SideOptions {
         return !server;
     }
 
+    private int portNumber() {
+        return portNumber == null ? 0 : portNumber;
+    }
+
     PerfSide client() {
-        return new PerfSide(device, portNumber, allowHostTraffic);
+        return new PerfSide(device, portNumber(), allowHostTraffic);
     }
 
     PerfSide server() {
-        return new PerfSide(serverDevice == null ? device : serverDevice, portNumber, allowHostTraffic);
+        return new PerfSide(serverDevice == null ? device : serverDevice, portNumber(), allowHostTraffic);
     }
 
     boolean events() {

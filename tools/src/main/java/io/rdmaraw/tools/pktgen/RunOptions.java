@@ -11,9 +11,8 @@ final class RunOptions {
             description = "the device: see ./rdma-raw devinfo --list")
     private String device;
 
-    @Option(names = {"-i", "--ib-port"}, paramLabel = "N", defaultValue = "1",
-            description = "the port of the device")
-    private int port;
+    @Option(names = {"-i", "--ib-port"}, paramLabel = "N", description = "the port of the device")
+    private Integer port;
 
     @Option(names = {"-n", "--count"}, paramLabel = "FRAMES", defaultValue = "0",
             description = "end after so many frames; 0: no limit")
@@ -29,7 +28,7 @@ final class RunOptions {
     void check(CommandLine commandLine) {
         require(commandLine, count >= 0, "--count must not be negative");
         require(commandLine, seconds >= 0 && seconds <= 31_536_000, "--seconds must be 0 to 31536000");
-        require(commandLine, port >= 1 && port <= 255, "--ib-port must be 1 to 255");
+        require(commandLine, port == null || port >= 1 && port <= 255, "--ib-port must be 1 to 255");
     }
 
     static void require(CommandLine commandLine, boolean right, String fault) {
@@ -43,7 +42,7 @@ final class RunOptions {
     }
 
     int port() {
-        return port;
+        return port == null ? 0 : port;
     }
 
     long count() {

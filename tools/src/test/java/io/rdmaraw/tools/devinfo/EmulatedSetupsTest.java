@@ -34,9 +34,6 @@ class EmulatedSetupsTest {
         "                          | emulated0 | emulated0 | 1500",
         "roce-off                  | mlx5_0    | emulated0 | 1500",
         "roce-off+no-netlink       | mlx5_0    | emulated0 | 1500",
-        "switchdev                 | mlx5_0    | emulated0 | 1500",
-        "switchdev+no-netlink      | mlx5_0    | emulated0 | 1500",
-        "switchdev                 | emulated0 | emulated0 | 1500",
         "dual-port+roce-off        | mlx5_0    | emulated0 | 1500",
         "dual-port+roce-off+no-netlink | mlx5_0 | emulated0 | 1500",
         "bond                      | mlx5_0    | bond0     | 9000",
@@ -49,6 +46,48 @@ class EmulatedSetupsTest {
         JsonNode port = devinfo(setup, device);
         assertEquals(netdev, port.get("netdev").asText());
         assertEquals(mtuBytes, port.get("netdev_mtu").asInt());
+    }
+
+    /**
+     * In switchdev mode the port of the wire is the last one. The first one has no representor, or on a DPU that of the
+     * host's function.
+     */
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {
+        "switchdev            | none in this network namespace | emu0pf0vf0",
+        "bluefield            | emu0pf0hpf                     | emu0pf0vf0",
+        // sysfs does not show which representor belongs to a port.
+        "switchdev+no-netlink | none in this network namespace | none in this network namespace",
+    })
+    void portsOfAnESwitchHaveTheirInterfaces(String setup, String first, String second) throws Exception {
+        for (String device : List.of("mlx5_0", "emulated0")) {
+            JsonNode ports = ports(setup, device);
+            assertEquals(List.of(first, second, "emulated0"), ports.findValuesAsText("netdev"));
+        }
+    }
+
+    /** Raw channels and {@code doctor} use the port of the wire. */
+    @ParameterizedTest
+    @CsvSource({"switchdev, mlx5_0", "switchdev, emulated0", "bluefield, mlx5_0", "switchdev+no-netlink, mlx5_0"})
+    void framesPassThroughTheUplink(String setup, String device) throws Exception {
+        String result = run(setup, 0, java("demo", "--device", device, "--echo-device", "mlx5_1", "--seconds", "1",
+                "--window", "16", "--json"), "--wire", "cable", "--wire", "cable");
+        JsonNode counts = new ObjectMapper().readTree(result.substring(result.indexOf('{')));
+        assertTrue(counts.get("frames").asLong() > 0, result);
+        assertEquals(0, counts.get("lost").asLong(), result);
+        String report = run(setup, 0, java("doctor", "--device", device));
+        assertTrue(report.contains("port 3") && !report.contains("port 1"), report);
+        assertTrue(report.contains("flow rules with tags can be made"), report);
+    }
+
+    /** perftest's counterparts use the port of the wire, unless they name another. */
+    @Test
+    void ratesAreMeasuredOnTheUplink() throws Exception {
+        List<String> bw = java("bw", "--device", "mlx5_0", "--server-device", "mlx5_1", "-D", "1", "--json");
+        String result = run("switchdev", 0, bw, "--wire", "cable", "--wire", "cable");
+        assertTrue(result.contains("{"), result);
+        bw.addAll(List.of("--ib-port", "1"));
+        assertTrue(run("switchdev", 1, bw, "--wire", "cable", "--wire", "cable").contains("on port 1"));
     }
 
     @Test
@@ -102,17 +141,21 @@ class EmulatedSetupsTest {
                 .filter(Files::exists).findFirst().orElse(null);
         assumeTrue(tool != null, "needs rdma: apt-get install iproute2");
         String links = run("switchdev", 0, List.of(tool.toString(), "link", "show"));
-        assertTrue(links.contains("link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev emulated0"), links);
+        assertTrue(links.contains("link mlx5_0/1 state DOWN physical_state DISABLED"), links);
+        assertTrue(links.contains("link mlx5_0/3 state ACTIVE physical_state LINK_UP netdev emulated0"), links);
         String elsewhere = run("other-namespace", 0, List.of(tool.toString(), "link", "show"));
         assertTrue(elsewhere.contains("mlx5_0/1") && !elsewhere.contains("netdev"), elsewhere);
     }
 
     private static JsonNode devinfo(String setup, String device, String... properties) throws Exception {
+        return ports(setup, device, properties).get(0);
+    }
+
+    private static JsonNode ports(String setup, String device, String... properties) throws Exception {
         List<String> command = java("devinfo", "--device", device, "--json");
         command.addAll(1, List.of(properties));
         String output = run(setup, 0, command);
-        return new ObjectMapper().readTree(output.substring(output.indexOf('{'))).get("devices").get(0).get("ports")
-                .get(0);
+        return new ObjectMapper().readTree(output.substring(output.indexOf('{'))).get("devices").get(0).get("ports");
     }
 
     private static List<String> java(String... arguments) {

@@ -93,7 +93,7 @@ public final class FlowSpec {
         return priority;
     }
 
-    /** Returns the device port, from 1. */
+    /** Returns the device port, from 1, or 0 for the port of the queue. */
     public int devicePort() {
         return devicePort;
     }
@@ -237,7 +237,7 @@ public final class FlowSpec {
         NativeMemory.putShort(address + FlowAttrLayout.SIZE_OFFSET, (short) encodedBytes());
         NativeMemory.putShort(address + FlowAttrLayout.PRIORITY_OFFSET, (short) priority);
         NativeMemory.putByte(address + FlowAttrLayout.NUM_OF_SPECS_OFFSET, (byte) specCount());
-        NativeMemory.putByte(address + FlowAttrLayout.PORT_OFFSET, (byte) devicePort);
+        NativeMemory.putByte(address + FlowAttrLayout.PORT_OFFSET, (byte) Math.max(devicePort, 1));
         NativeMemory.putInt(address + FlowAttrLayout.FLAGS_OFFSET, dontTrap ? FLAG_DONT_TRAP : 0);
         long next = outer.writeTo(address + FlowAttrLayout.SIZE_BYTES, 0);
         if (vni != NO_VNI) {

@@ -23,7 +23,7 @@ public final class FlowSpecBuilder {
 
     FlowType type = FlowType.NORMAL;
     int priority;
-    int devicePort = 1;
+    int devicePort;
     boolean dontTrap;
     int vni = FlowSpec.NO_VNI;
     int tag = FlowSpec.NO_TAG;
@@ -67,7 +67,7 @@ public final class FlowSpecBuilder {
         return this;
     }
 
-    /** Sets the device port, 1 to 255. */
+    /** Sets the device port, 1 to 255. The default is the port of the queue. */
     public FlowSpecBuilder devicePort(int value) {
         devicePort = requireInRange(value, 1, MAX_BYTE, "the device's port");
         return this;

@@ -37,7 +37,7 @@ final class FlowSpecFormatter {
     }
 
     private void attributes(FlowSpec spec) {
-        if (spec.devicePort() != 1) {
+        if (spec.devicePort() != 0) {
             words.add("port " + spec.devicePort());
         }
         if (spec.priority() != 0) {

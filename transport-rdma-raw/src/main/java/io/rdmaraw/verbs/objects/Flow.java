@@ -32,23 +32,25 @@ public final class Flow extends VerbsObject {
     static Flow create(QueuePair queuePair, FlowSpec spec) {
         long function = queuePair.context.requiredExtension(VerbsContextLayout.IBV_CREATE_FLOW_OFFSET,
                 "ibv_create_flow");
+        int port = spec.devicePort() != 0 ? spec.devicePort() : queuePair.context.ownPort();
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(spec.encodedBytes(), Long.BYTES).address();
             spec.writeTo(attr);
+            NativeMemory.putByte(attr + FlowAttrLayout.PORT_OFFSET, (byte) port);
             if (spec.acceptsGso() && queuePair.context.library.addDevice != 0) {
                 NativeMemory.putInt(attr + FlowAttrLayout.FLAGS_OFFSET,
                         NativeMemory.getInt(attr + FlowAttrLayout.FLAGS_OFFSET) | SOFTVERBS_FLOW_ACCEPTS_GSO);
             }
             long flow = VerbsContext.checkCreated("ibv_create_flow",
                     NativeCall.pointer(function, queuePair.nativeAddress(), attr), spec.toString());
-            return new Flow(queuePair, spec, flow, destinationMacOf(queuePair.context, spec));
+            return new Flow(queuePair, spec, flow, destinationMacOf(queuePair.context, spec, port));
         }
     }
 
-    private static PortMacAddress destinationMacOf(VerbsContext context, FlowSpec spec) {
+    private static PortMacAddress destinationMacOf(VerbsContext context, FlowSpec spec, int port) {
         boolean hasList = !new DeviceName(context.deviceName()).isSoftware();
         return hasList && spec.unicastDestinationMac() != FlowSpec.NO_MAC
-                ? PortMacAddress.acquire(context.providerDeviceName(), spec.devicePort(),
+                ? PortMacAddress.acquire(context.providerDeviceName(), port,
                         spec.unicastDestinationMac()) : null;
     }
 

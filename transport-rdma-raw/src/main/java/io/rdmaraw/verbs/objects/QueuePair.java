@@ -1,5 +1,6 @@
 package io.rdmaraw.verbs.objects;
 
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.verbs.VerbsException;
@@ -39,6 +40,9 @@ public final class QueuePair extends VerbsObject {
     public static final int ATTR_PORT = 1 << 5;
     /** {@code IBV_QP_RATE_LIMIT}. */
     public static final int ATTR_RATE_LIMIT = 1 << 25;
+
+    /** The field of {@code struct ibv_qp_attr} has 8 bits. */
+    private static final int MAX_PORT = 255;
 
     final VerbsContext context;
     private final ProtectionDomain domain;
@@ -113,6 +117,11 @@ public final class QueuePair extends VerbsObject {
      * @param port the port number, from 1
      */
     public void toInit(int port) {
+        if (port > MAX_PORT) {
+            throw new VerbsException("ibv_modify_qp", Errno.EINVAL, "port " + port + " of " + context.deviceName()
+                    + ": libibverbs reaches ports up to " + MAX_PORT + " only; configure fewer virtual functions and"
+                    + " subfunctions (mlxconfig NUM_OF_VFS, PF_TOTAL_SF)");
+        }
         modify(QueuePairState.INIT, port, ATTR_STATE | ATTR_PORT);
     }
 

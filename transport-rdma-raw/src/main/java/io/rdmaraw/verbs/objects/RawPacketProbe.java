@@ -14,7 +14,6 @@ import java.util.Set;
  */
 public final class RawPacketProbe {
     private static final int ENTRIES = 64;
-    private static final int FIRST_PORT = 1;
     /**
      * A rule that matches no real traffic: the address is unused and the EtherType is reserved for experiments
      * (IEEE 802).
@@ -52,7 +51,7 @@ public final class RawPacketProbe {
                 CompletionQueue completions = context.createCompletionQueue(ENTRIES, null, 0);
                 QueuePair queuePair = domain.createQueuePair(QueuePairOptions.builder().completionQueue(completions)
                         .maxSendWr(ENTRIES).maxReceiveWr(ENTRIES).selfLoopback(false).build())) {
-            queuePair.toInit(FIRST_PORT);
+            queuePair.toInit(context.ownPort());
             queuePair.toReadyToReceive();
             queuePair.createFlow(RULE).close();
         } catch (VerbsException e) {
@@ -64,7 +63,7 @@ public final class RawPacketProbe {
     }
 
     private static VerbsException refusal(VerbsContext context, String driver, String call, int errno, String how) {
-        String interfaceName = context.interfaceName(FIRST_PORT);
+        String interfaceName = context.interfaceName(context.ownPort());
         String reason = driver == null ? null : REASONS.get(driver);
         return new VerbsException(call, errno, context.deviceName() + " cannot carry this transport, which needs queue"
                 + " pairs for raw packets and flow rules with tags, as mlx5 devices have them" + how

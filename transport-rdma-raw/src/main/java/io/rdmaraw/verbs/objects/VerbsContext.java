@@ -43,12 +43,14 @@ public final class VerbsContext extends VerbsObject {
     /** The objects that an asynchronous event can refer to, by the address of their C structure. */
     final ConcurrentHashMap<Long, VerbsObject> eventSources = new ConcurrentHashMap<>();
     private final String deviceName;
+    private final int ownPort;
     private final int asyncFd;
 
-    VerbsContext(VerbsLibrary library, String deviceName, long address) {
+    VerbsContext(VerbsLibrary library, String deviceName, int ownPort, long address) {
         super(new ReentrantLock(), address);
         this.library = library;
         this.deviceName = deviceName;
+        this.ownPort = ownPort;
         pollCqFunction = operation(ContextLayout.OPS_POLL_CQ_OFFSET, "ibv_poll_cq");
         requestNotificationFunction = operation(ContextLayout.OPS_REQ_NOTIFY_CQ_OFFSET, "ibv_req_notify_cq");
         postSendFunction = operation(ContextLayout.OPS_POST_SEND_OFFSET, "ibv_post_send");
@@ -60,6 +62,14 @@ public final class VerbsContext extends VerbsObject {
     /** Returns the name under which the device was opened. */
     public String deviceName() {
         return deviceName;
+    }
+
+    /**
+     * Returns the port of the network interface by which the device was opened, or the port through which the device
+     * reaches the network. It is 1, except in switchdev mode.
+     */
+    public int ownPort() {
+        return ownPort;
     }
 
     /** Returns the number of completion vectors (interrupts) over which completion queues can be spread. */

@@ -7,6 +7,7 @@ import io.rdmaraw.verbs.DeviceName;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.abi.VerbsLayouts.DeviceLayout;
 import io.rdmaraw.verbs.port.PortInterfaces;
+import io.rdmaraw.verbs.port.RdmaPort;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -68,11 +69,10 @@ public final class VerbsDevices {
             throw unknown(deviceName);
         }
         VerbsLibrary library = VerbsLibrary.rdmaCore();
-        VerbsContext context = openListed(library, deviceName, deviceName);
-        if (context == null) {
-            String rdmaDevice = PortInterfaces.ofHost().deviceOf(deviceName);
-            context = rdmaDevice == null ? null : openListed(library, rdmaDevice, deviceName);
-        }
+        PortInterfaces interfaces = PortInterfaces.ofHost();
+        RdmaPort port = interfaces.isDevice(deviceName) ? new RdmaPort(deviceName, interfaces.ownPortOf(deviceName))
+                : interfaces.portOf(deviceName);
+        VerbsContext context = port == null ? null : openListed(library, port, deviceName);
         if (context == null) {
             throw unknown(deviceName);
         }
@@ -81,15 +81,16 @@ public final class VerbsDevices {
 
     /** Returns whether the name is a network interface without an RDMA device. */
     private static boolean isPlainInterface(PortInterfaces interfaces, String name) {
-        return interfaces.isInterface(name) && interfaces.deviceOf(name) == null;
+        return interfaces.isInterface(name) && interfaces.portOf(name) == null;
     }
 
     private static VerbsContext openSoft(String deviceName) {
         VerbsLibrary library = VerbsLibrary.softverbs();
         String name = new DeviceName(deviceName).providerName();
-        VerbsContext context = openListed(library, name, deviceName);
+        RdmaPort port = new RdmaPort(name, 1);
+        VerbsContext context = openListed(library, port, deviceName);
         if (context == null && !name.isEmpty() && library.addDevice(name)) {
-            context = openListed(library, name, deviceName);
+            context = openListed(library, port, deviceName);
             if (context == null) {
                 throw new VerbsException("ibv_open_device", Errno.ENODEV, "cannot open " + deviceName
                         + ": there is no network interface '" + name.substring(name.indexOf(':') + 1)
@@ -135,11 +136,12 @@ public final class VerbsDevices {
     }
 
     /** Returns the opened device, or null if the list does not contain it. */
-    private static VerbsContext openListed(VerbsLibrary library, String name, String openedAs) {
+    private static VerbsContext openListed(VerbsLibrary library, RdmaPort port, String openedAs) {
         try (DeviceList list = new DeviceList(library)) {
             for (int i = 0; i < list.size(); i++) {
-                if (list.name(i).equals(name)) {
-                    return new VerbsContext(library, openedAs, openContext(library, list.device(i), openedAs));
+                if (list.name(i).equals(port.device())) {
+                    return new VerbsContext(library, openedAs, port.number(),
+                            openContext(library, list.device(i), openedAs));
                 }
             }
             return null;

@@ -2,10 +2,10 @@ package io.rdmaraw.verbs.port;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.List;
+import java.util.function.BiPredicate;
 
 /**
- * Finds the network interface of an RDMA device's port, and the RDMA device of an interface.
+ * Finds the network interface of an RDMA device's port, and the port of an interface.
  *
  * <p>The kernel reports the relation through RDMA netlink. If it does not, sysfs is used. Its files are missing
  * if RoCE is off. They list the interfaces of a whole PCI function, which may have several ports or
@@ -77,26 +77,43 @@ public final class PortInterfaces {
     }
 
     /**
-     * Returns the RDMA device that has a port with the given network interface.
+     * Returns the port with the given network interface, or the first port of a bond.
      *
      * @return null if there is none, for example for a representor
      */
-    public String deviceOf(String interfaceName) {
+    public RdmaPort portOf(String interfaceName) {
         if (!files.isInterface(interfaceName)) {
             return null;
         }
-        String device = queriesKernel ? deviceByNetlink(interfaceName) : null;
-        return device != null ? device : files.deviceOf(interfaceName);
+        RdmaPort port = firstByNetlink((device, name) -> name.equals(interfaceName)
+                || files.bondOf(name).equals(interfaceName));
+        return port != null ? port : files.portOf(interfaceName);
     }
 
-    private String deviceByNetlink(String interfaceName) {
+    /**
+     * Returns the port through which a device reaches the network: the first one whose interface is not a
+     * representor. In switchdev mode of mlx5, the ports before it lead to the functions of the card, and some cannot
+     * be used at all.
+     */
+    public int ownPortOf(String device) {
+        if (files.portCount(device) == 1) {
+            return 1;
+        }
+        RdmaPort port = firstByNetlink((name, interfaceName) -> name.equals(device));
+        return port != null ? port.number() : files.ownPortOf(device);
+    }
+
+    /** Returns the first port whose device and interface match, except for ports of representors. */
+    private RdmaPort firstByNetlink(BiPredicate<String, String> matches) {
+        if (!queriesKernel) {
+            return null;
+        }
         try (RdmaPortQuery query = new RdmaPortQuery()) {
-            List<RdmaPortQuery.Device> devices = query.devices();
-            for (RdmaPortQuery.Device device : devices) {
+            for (RdmaPortQuery.Device device : query.devices()) {
                 for (int port = 1; port <= device.portCount(); port++) {
                     String name = query.interfaceOf(device, port);
-                    if (name != null && (name.equals(interfaceName) || files.bondOf(name).equals(interfaceName))) {
-                        return device.name();
+                    if (name != null && matches.test(device.name(), name) && !files.isRepresentor(name)) {
+                        return new RdmaPort(device.name(), port);
                     }
                 }
             }

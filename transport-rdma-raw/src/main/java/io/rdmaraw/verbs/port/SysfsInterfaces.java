@@ -16,6 +16,12 @@ final class SysfsInterfaces {
      */
     private static final Pattern REPRESENTOR = Pattern.compile("(c\\d+)?pf\\d+(vf|sf)\\d+|(c\\d+)?pf\\d+");
 
+    /**
+     * Only an e-switch has more ports: at least its own function, another one, and the uplink, which is the last
+     * ({@code mlx5_esw_vports_init()} of Linux).
+     */
+    private static final int MAX_PHYSICAL_PORTS = 2;
+
     private final Path rdmaDevices;
     private final Path interfaces;
 
@@ -53,9 +59,10 @@ final class SysfsInterfaces {
 
     private String onlyInterface(String device, int port) {
         List<String> found = new ArrayList<>();
+        boolean isOnlyOwn = isSwitchdev(device);
         for (Path entry : entries(rdmaDevices.resolve(device).resolve("device/net"))) {
             String name = entry.getFileName().toString();
-            if (isOfPort(name, port) && !isRepresentor(name)) {
+            if ((isOnlyOwn ? port == ownPortOf(device) : isOfPort(name, port)) && !isRepresentor(name)) {
                 found.add(name);
             }
         }
@@ -71,7 +78,20 @@ final class SysfsInterfaces {
         return number == null || number.equals(Integer.toString(port - 1));
     }
 
-    private boolean isRepresentor(String name) {
+    int portCount(String device) {
+        return entries(rdmaDevices.resolve(device).resolve("ports")).size();
+    }
+
+    private boolean isSwitchdev(String device) {
+        return portCount(device) > MAX_PHYSICAL_PORTS;
+    }
+
+    /** Returns the port of the network: the last one in switchdev mode, otherwise the first one. */
+    int ownPortOf(String device) {
+        return isSwitchdev(device) ? portCount(device) : 1;
+    }
+
+    boolean isRepresentor(String name) {
         String portName = text(interfaces.resolve(name).resolve("phys_port_name"));
         return portName != null && REPRESENTOR.matcher(portName).matches();
     }
@@ -90,12 +110,19 @@ final class SysfsInterfaces {
     }
 
     /**
-     * Returns the RDMA device of the interface's PCI function, or null. A representor shares the function but
-     * has no device.
+     * Returns the port of an interface, whose RDMA device is that of the interface's PCI function, or null. A
+     * representor shares the function but has no device.
      */
-    String deviceOf(String name) {
+    RdmaPort portOf(String name) {
         List<Path> devices = entries(interfaces.resolve(name).resolve("device/infiniband"));
-        return devices.isEmpty() || isRepresentor(name) ? null : devices.getFirst().getFileName().toString();
+        if (devices.isEmpty() || isRepresentor(name)) {
+            return null;
+        }
+        String device = devices.getFirst().getFileName().toString();
+        int last = portCount(device);
+        // In switchdev mode, dev_port is 0 for all interfaces.
+        boolean isLast = isSwitchdev(device) || last == MAX_PHYSICAL_PORTS && !isOfPort(name, 1);
+        return new RdmaPort(device, isLast ? last : 1);
     }
 
     boolean isVirtualFunction(String name) {

@@ -60,8 +60,22 @@ class PortInterfacesTest {
         putInterface("ens1f0_2", 0, "pf0");
         putInterface("ens1f0np0", 0, "p0");
         assertEquals("ens1f0np0", interfaces.interfaceOf("mlx5_0", 1));
-        assertEquals("mlx5_0", interfaces.deviceOf("ens1f0np0"));
-        assertNull(interfaces.deviceOf("ens1f0_0"), "its frames are not those of the function's own port");
+        assertEquals(new RdmaPort("mlx5_0", 1), interfaces.portOf("ens1f0np0"));
+        assertNull(interfaces.portOf("ens1f0_0"), "its frames are not those of the function's own port");
+    }
+
+    /** {@code mlx5_esw_vports_init()} allocates the function itself, the virtual functions, and the uplink last. */
+    @Test
+    void uplinkIsTheLastPortInSwitchdevMode() throws IOException {
+        Files.createDirectories(sys.resolve("class/infiniband/mlx5_0/ports/2"));
+        Files.createDirectories(sys.resolve("class/infiniband/mlx5_0/ports/3"));
+        putInterface("ens1f0_0", 0, "pf0vf0");
+        putInterface("ens1f0np0", 0, "p0");
+        assertEquals(3, interfaces.ownPortOf("mlx5_0"));
+        assertEquals(new RdmaPort("mlx5_0", 3), interfaces.portOf("ens1f0np0"));
+        assertEquals("ens1f0np0", interfaces.interfaceOf("mlx5_0", 3));
+        assertNull(interfaces.interfaceOf("mlx5_0", 1), "the function itself has no representor");
+        assertNull(interfaces.portOf("ens1f0_0"));
     }
 
     @Test
@@ -70,6 +84,10 @@ class PortInterfacesTest {
         putInterface("enp4s0d1", 1, "");
         assertEquals("enp4s0", interfaces.interfaceOf("mlx5_0", 1));
         assertEquals("enp4s0d1", interfaces.interfaceOf("mlx5_0", 2));
+        assertEquals(1, interfaces.ownPortOf("mlx5_0"));
+        Files.createDirectories(sys.resolve("class/infiniband/mlx5_0/ports/2"));
+        assertEquals(new RdmaPort("mlx5_0", 1), interfaces.portOf("enp4s0"));
+        assertEquals(new RdmaPort("mlx5_0", 2), interfaces.portOf("enp4s0d1"));
     }
 
     @Test
@@ -103,10 +121,10 @@ class PortInterfacesTest {
         Files.createDirectories(sys.resolve("class/net/eth9/device"));
         assertNull(interfaces.interfaceOf("mlx5_1", 1));
         assertNull(interfaces.interfaceOf("mlx5_0", 2));
-        assertNull(interfaces.deviceOf("eth9"));
-        assertNull(interfaces.deviceOf("nosuch0"));
-        assertNull(interfaces.deviceOf(""));
-        assertNull(interfaces.deviceOf("../net/ens1f0"));
+        assertNull(interfaces.portOf("eth9"));
+        assertNull(interfaces.portOf("nosuch0"));
+        assertNull(interfaces.portOf(""));
+        assertNull(interfaces.portOf("../net/ens1f0"));
         assertEquals("..", interfaces.bondOf(".."));
         assertTrue(interfaces.isDevice("mlx5_0") && interfaces.isInterface("eth9"));
         assertFalse(interfaces.isDevice("ens1f0") || interfaces.isInterface("mlx5_0"));
