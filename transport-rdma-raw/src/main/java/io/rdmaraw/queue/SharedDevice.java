@@ -87,7 +87,7 @@ public final class SharedDevice {
                 : RegisteredRanges.UNREGISTERED;
         ExtendedDeviceAttributes attributes = context.queryDeviceExtended();
         portCount = attributes.portCount();
-        hardwareCounters = HardwareCounters.of(name, portCount);
+        hardwareCounters = HardwareCounters.of(context.providerDeviceName(), portCount);
         offloadsChecksums = (attributes.rawPacketCapabilities() & ExtendedDeviceAttributes.RAW_PACKET_IP_CSUM) != 0;
         boolean segments = (attributes.tsoQueuePairTypes() & ExtendedDeviceAttributes.TYPE_RAW_PACKET_BIT) != 0;
         maxTsoBytes = segments && offloadsChecksums ? attributes.maxTsoBytes() : 0;

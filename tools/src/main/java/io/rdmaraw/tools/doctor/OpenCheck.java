@@ -11,6 +11,7 @@ import io.rdmaraw.verbs.objects.QueuePairOptions;
 import io.rdmaraw.verbs.objects.RawPacketProbe;
 import io.rdmaraw.verbs.objects.VerbsContext;
 import io.rdmaraw.verbs.objects.VerbsDevices;
+import io.rdmaraw.verbs.port.HardwareCounters;
 import io.rdmaraw.verbs.softverbs.Softverbs;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,12 +53,20 @@ final class OpenCheck {
             if (!new DeviceName(device).isSoftware()) {
                 RawPacketProbe.check(context);
                 findings.add(Finding.ok("rules", "flow rules with tags can be made"));
+                findings.addAll(losses(context));
             }
             findings.add(queuePair(context));
         } catch (VerbsException e) {
             findings.add(refused(host, device, e));
         }
         return findings;
+    }
+
+    private static List<Finding> losses(VerbsContext context) {
+        String netdev = context.interfaceName(context.ownPort());
+        return LossChecks.check(HardwareCounters.of(context.providerDeviceName(),
+                context.queryDeviceExtended().portCount()).outOfBufferTotal(),
+                netdev == null ? "" : new Ethtool().statistics(netdev).orElse(""));
     }
 
     /** Describes why a device was not opened. */

@@ -78,6 +78,7 @@ class EmulatedSetupsTest {
         String report = run(setup, 0, java("doctor", "--device", device));
         assertTrue(report.contains("port 3") && !report.contains("port 1"), report);
         assertTrue(report.contains("flow rules with tags can be made"), report);
+        assertTrue(report.contains("lost frames"), report);
     }
 
     /** perftest's counterparts use the port of the wire, unless they name another. */

@@ -370,6 +370,16 @@ class DoctorChecksTest {
     }
 
     @Test
+    void framesThatACardHasDroppedAreReported() {
+        String statistics = "NIC statistics:\n     rx_out_of_buffer: 4\n     rx_discards_phy: %d\n";
+        assertEquals(Severity.OK, LossChecks.check(0, "").getFirst().severity());
+        assertEquals(Severity.OK, LossChecks.check(0, statistics.formatted(0)).getFirst().severity());
+        List<Finding> both = LossChecks.check(12, statistics.formatted(34));
+        assertFinding(Severity.WARN, "12 frames found no posted receive", "receiveQueueDepth", both);
+        assertFinding(Severity.WARN, "34 frames arrived", "PCIe", both);
+    }
+
+    @Test
     void cardOnOtherNumaNodeThanTheLoopsIsReported() throws IOException {
         RdmaChecks checks = new RdmaChecks(host, netdevChecks, PortInterfaces.ofFiles(root.resolve("sys")));
         write("sys/class/infiniband/mlx5_0/device/numa_node", "1");

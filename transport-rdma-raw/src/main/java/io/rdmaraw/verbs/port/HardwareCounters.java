@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Counts the frames that an RDMA device dropped since it was opened because no receive was posted. Such a frame
@@ -33,10 +34,15 @@ public final class HardwareCounters {
 
     /** Creates counters for a device, starting at 0. */
     public static HardwareCounters of(String device, int portCount) {
-        Path directory = PortInterfaces.sysfsOfHost().resolve("class/infiniband").resolve(device).resolve("ports");
-        return new HardwareCounters(IntStream.rangeClosed(1, portCount)
-                .mapToObj(port -> directory.resolve(port + "/hw_counters/out_of_buffer")).filter(Files::isReadable)
-                .toList());
+        return of(PortInterfaces.sysfsOfHost(), device, portCount);
+    }
+
+    static HardwareCounters of(Path sysfs, String device, int portCount) {
+        Path directory = sysfs.resolve("class/infiniband").resolve(device);
+        // In switchdev mode mlx5 counts per device, and none of its ports has the file (hw_switchdev_stats_ops).
+        return new HardwareCounters(Stream.concat(Stream.of(directory), IntStream.rangeClosed(1, portCount)
+                .mapToObj(port -> directory.resolve("ports/" + port)))
+                .map(counted -> counted.resolve("hw_counters/out_of_buffer")).filter(Files::isReadable).toList());
     }
 
     /** Returns the dropped frames of all ports, at most about a second old; 0 if the driver has no such counter. */
@@ -46,6 +52,11 @@ public final class HardwareCounters {
             Thread.ofVirtual().name("rdma-raw-hw-counters").start(this::read);
         }
         return outOfBufferDrops;
+    }
+
+    /** Reads the frames dropped since the driver was loaded. */
+    public long outOfBufferTotal() {
+        return sum();
     }
 
     private void read() {
