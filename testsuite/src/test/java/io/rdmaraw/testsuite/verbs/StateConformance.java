@@ -59,6 +59,7 @@ abstract class StateConformance extends ProviderConformance {
         assertFails(Errno.EINVAL, () -> queuePair.modify(QueuePairState.INIT, 0, QueuePair.ATTR_STATE));
         assertFails(Errno.EINVAL, () -> queuePair.toInit(99));
         assertFails(Errno.EINVAL, () -> queuePair.toInit(0));
+        assertFails(Errno.EINVAL, () -> queuePair.toInit(257));
         queuePair.toInit(1);
     }
 
