@@ -5,6 +5,7 @@
  * same words:
  *   roce-off          the port has no GIDs
  *   bond, dual-port   other interfaces beside the port's own
+ *   split-bond        a bond of all devices' interfaces, which RoCE LAG has not made one device
  *   switchdev         three ports: those of the function itself, without a representor, of a virtual function, and of
  *                     the wire
  *   bluefield         the same on a DPU's own processor, where the first port is that of the host's function
@@ -36,7 +37,7 @@ static void choose_setup(void)
 {
     static const char *const known[] = {"roce-off", "bond", "switchdev", "dual-port", "other-namespace", "no-netlink",
                                         "vf", "no-tags", "no-raw-packets", "kernel-interface", "connectx-4-lx",
-                                        "bluefield"};
+                                        "bluefield", "split-bond"};
     const char *words = getenv("CONNECTX_EMULATOR_SETUP");
     if (words == NULL || *words == '\0')
         return;

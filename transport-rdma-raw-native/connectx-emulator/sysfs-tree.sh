@@ -87,7 +87,13 @@ for ((index = 0; index < count; index++)); do
     ! is_set_up bluefield || put_interface "$device" "emu${index}pf0hpf" "02:c5:00:00:02:$last" 0 c1pf0 512
   fi
   ! is_set_up dual-port || put_interface "$device" "aemulated$index" "02:c5:00:00:03:$last" 1 p1
-  if is_set_up bond; then
+  if is_set_up split-bond; then
+    put class/net/bond0/address 02:c5:00:00:04:01
+    put class/net/bond0/mtu 1500
+    put class/net/bond0/ifindex $((0x40001000))
+    put class/net/bond0/bonding/mode "802.3ad 4"
+    ln -s ../bond0 "$tree/class/net/$own/master"
+  elif is_set_up bond; then
     put "class/net/bond$index/address" "02:c5:00:00:04:$last"
     put "class/net/bond$index/mtu" 9000
     put "class/net/bond$index/ifindex" $((0x40001000 + index))

@@ -14,7 +14,7 @@ public final class NetworkDevices {
      * Returns the name of the network interface with the addresses that the channels of a device share.
      *
      * @param deviceName such as {@code mlx5_0}, {@code soft:xdp:eth0} or the name of an interface
-     * @throws IOException if the interface is not in this network namespace
+     * @throws IOException if the interface is not in this network namespace, or is a bond of several RDMA devices
      */
     public static String interfaceOf(String deviceName) throws IOException {
         String name = interfaceOfOrNull(deviceName);
@@ -22,6 +22,10 @@ public final class NetworkDevices {
             throw new IOException("the network interface of the RDMA device " + deviceName + " is not in this network"
                     + " namespace, so its addresses are not known; move it here (ip link set DEV netns PID), or"
                     + " configure a userspace host (userspaceAddress)");
+        }
+        String problem = PortInterfaces.ofHost().bondProblem(name);
+        if (problem != null) {
+            throw new IOException(problem);
         }
         return name;
     }

@@ -71,6 +71,9 @@ final class RdmaChecks {
             findings.add(Finding.warn("netdev", "the network interface of " + device + " is not in this network"
                     + " namespace: only raw channels and hosts of your own work, with the port's active MTU or that of"
                     + " -Dio.rdmaraw.mtuBytes", "ip link set DEV netns PID moves it here"));
+        } else if (interfaces.bondProblem(netdev) != null) {
+            findings.add(Finding.fail("bond", interfaces.bondProblem(netdev), "set up RoCE LAG, or take the port out of"
+                    + " the bond"));
         } else if (interfaces.isVirtualFunction(netdev)) {
             findings.add(Finding.warn("netdev", netdev + " is a virtual function: for frames to other MAC addresses"
                     + " than its own the process needs CAP_NET_ADMIN, and to send from them the host's consent",

@@ -112,6 +112,18 @@ class EmulatedSetupsTest {
         }
     }
 
+    /** Without RoCE LAG, frames that arrive at the other port of the bond would be lost. */
+    @Test
+    void bondOfSeveralDevicesIsRefused() throws Exception {
+        String[] wires = {"--wire", "cable", "--wire", "cable"};
+        for (String device : List.of("bond0", "mlx5_0")) {
+            String report = run("split-bond", 1, java("doctor", "--device", device), wires);
+            assertTrue(report.contains("bond0 consists of several RDMA devices (mlx5_0, mlx5_1)"), report);
+        }
+        // Raw channels on one port of the bond are possible.
+        run("split-bond", 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1"), wires);
+    }
+
     /**
      * The demo's addresses belong to no port. A rule that names one adds it to the interface's list, so a virtual
      * function receives its frames.

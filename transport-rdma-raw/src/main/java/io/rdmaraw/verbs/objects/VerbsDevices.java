@@ -70,6 +70,10 @@ public final class VerbsDevices {
         }
         VerbsLibrary library = VerbsLibrary.rdmaCore();
         PortInterfaces interfaces = PortInterfaces.ofHost();
+        String problem = interfaces.bondProblem(deviceName);
+        if (problem != null) {
+            throw new VerbsException("ibv_open_device", Errno.EOPNOTSUPP, problem);
+        }
         RdmaPort port = interfaces.isDevice(deviceName) ? new RdmaPort(deviceName, interfaces.ownPortOf(deviceName))
                 : interfaces.portOf(deviceName);
         VerbsContext context = port == null ? null : openListed(library, port, deviceName);

@@ -2,6 +2,8 @@ package io.rdmaraw.verbs.port;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.BiPredicate;
 
 /**
@@ -103,6 +105,27 @@ public final class PortInterfaces {
         return port != null ? port.number() : files.ownPortOf(device);
     }
 
+    /**
+     * Returns why channels cannot use the addresses of an interface, or null if they can. The ports of a bond are one
+     * device if RoCE LAG is active. Otherwise a channel would receive the frames of one port only.
+     */
+    public String bondProblem(String interfaceName) {
+        if (!files.isBond(interfaceName)) {
+            return null;
+        }
+        Set<String> devices = new TreeSet<>();
+        firstByNetlink((device, name) -> {
+            if (files.bondOf(name).equals(interfaceName)) {
+                devices.add(device);
+            }
+            return false;
+        });
+        return devices.size() <= 1 ? null : interfaceName + " consists of several RDMA devices ("
+                + String.join(", ", devices) + "), and frames that arrive at another than the opened one would be lost."
+                + " RoCE LAG makes one device of them: the bond has all ports of one card and no others, no port has"
+                + " virtual functions, RoCE is on, and the mode is active-backup, balance-xor or 802.3ad";
+    }
+
     /** Returns the first port whose device and interface match, except for ports of representors. */
     private RdmaPort firstByNetlink(BiPredicate<String, String> matches) {
         if (!queriesKernel) {
@@ -112,7 +135,7 @@ public final class PortInterfaces {
             for (RdmaPortQuery.Device device : query.devices()) {
                 for (int port = 1; port <= device.portCount(); port++) {
                     String name = query.interfaceOf(device, port);
-                    if (name != null && matches.test(device.name(), name) && !files.isRepresentor(name)) {
+                    if (name != null && !files.isRepresentor(name) && matches.test(device.name(), name)) {
                         return new RdmaPort(device.name(), port);
                     }
                 }

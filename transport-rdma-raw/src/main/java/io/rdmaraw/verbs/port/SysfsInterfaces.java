@@ -96,6 +96,10 @@ final class SysfsInterfaces {
         return portName != null && REPRESENTOR.matcher(portName).matches();
     }
 
+    boolean isBond(String name) {
+        return isName(name) && Files.isDirectory(interfaces.resolve(name).resolve("bonding"));
+    }
+
     /** Returns the bond of an interface, or the interface itself if it is in none. */
     String bondOf(String name) {
         if (!isName(name)) {
