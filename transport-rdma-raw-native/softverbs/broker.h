@@ -162,7 +162,8 @@ bool sv_broker_is_configured(void);
 /*
  * Connects to the broker and requests an interface. Returns 0 or an errno with an explanation. On success the caller
  * owns the descriptors in `fds`; the layout gives the number of sockets. The caller keeps all of them open, except the
- * memory, while it calls the functions below. Resuming replaces the map of programs behind its descriptor.
+ * memory, while it calls the functions below. Resuming replaces the map of programs behind its descriptor. Waits up to
+ * 20 s for the answer, because the broker may have to load programs.
  */
 int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wanted, int ifindex,
                    int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout);

@@ -55,14 +55,14 @@ static void pause_for(unsigned millis)
     nanosleep(&pause, NULL);
 }
 
-static int timeout_millis(uint32_t call)
+static int timeout_of(uint32_t call)
 {
     return call == SV_BROKER_OPEN ? OPEN_TIMEOUT_MILLIS : REPLY_TIMEOUT_MILLIS;
 }
 
-static int64_t deadline_of_request(const struct sv_broker *broker, uint32_t call)
+static int64_t deadline_of_request(const struct sv_broker *broker, int timeout_millis)
 {
-    return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + timeout_millis(call);
+    return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + timeout_millis;
 }
 
 /* Returns 0, or ETIMEDOUT. */
@@ -185,7 +185,7 @@ static int explain_timeout(const struct sv_broker *broker, uint32_t call, int er
         return sv_explain(error, "rdma-raw-broker at '%s' has not resumed this device in time: it may be busy with "
                           "other devices; see its log, and try again", sv_broker_path());
     return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
-                      sv_broker_path(), timeout_millis(call) / 1000);
+                      sv_broker_path(), timeout_of(call) / 1000);
 }
 
 static int explain_descriptors(int error)
@@ -252,7 +252,7 @@ static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *re
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
-    int64_t deadline_millis = deadline_of_request(broker, request->call);
+    int64_t deadline_millis = deadline_of_request(broker, timeout_of(request->call));
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
@@ -325,7 +325,7 @@ int sv_broker_connect(struct sv_broker *broker)
         return errno == EMFILE
             ? explain_descriptors(errno)
             : sv_explain(errno, "a socket for rdma-raw-broker can't be created: %s", strerror(errno));
-    int error = connect_to(broker->socket, deadline_of_request(broker));
+    int error = connect_to(broker->socket, deadline_of_request(broker, REPLY_TIMEOUT_MILLIS));
     return error != 0 ? error : check_owner(broker->socket);
 }
 
