@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /**
  * Plays sequences of frames to a userspace host with bound ports, in virtual time; see {@link UserspaceHostFixture}.
  * The ordinary build replays the stored inputs, which {@code src/test/scapy/malformed_frames.py} generates, and some
- * random sequences. CONTRIBUTING.md has the command for a fuzzing run.
+ * random sequences. {@code ci/fuzz} fuzzes for longer.
  */
 class DatagramStackFuzz {
     private static final int RANDOM_SEQUENCES = 60;

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Scenarios from arbitrary bytes: no exception, no endless output, no unlimited resources, no leak.
- * CONTRIBUTING.md contains the command for real fuzzing; the normal build replays the stored inputs and some
+ * {@code ci/fuzz} fuzzes for longer; the normal build replays the stored inputs and some
  * random ones.
  */
 class SegmentSequenceFuzz {

@@ -3,7 +3,7 @@ package io.rdmaraw.wire;
 import com.code_intelligence.jazzer.junit.FuzzTest;
 
 /**
- * Arbitrary bytes as a frame; see {@link FrameChecks}. CONTRIBUTING.md contains the command for real fuzzing; the
+ * Arbitrary bytes as a frame; see {@link FrameChecks}. {@code ci/fuzz} fuzzes for longer; the
  * normal build replays the stored inputs, which {@code src/test/scapy/malformed_frames.py} has generated.
  */
 class FrameParserFuzz {

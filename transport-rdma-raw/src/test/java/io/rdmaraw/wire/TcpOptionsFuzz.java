@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Arbitrary bytes as TCP options. The memory ends with the options, so a read beyond them crashes.
- * CONTRIBUTING.md contains the command for real fuzzing; the normal build replays the stored inputs and some
+ * {@code ci/fuzz} fuzzes for longer; the normal build replays the stored inputs and some
  * random ones.
  */
 class TcpOptionsFuzz {
