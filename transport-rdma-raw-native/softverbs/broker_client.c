@@ -42,7 +42,7 @@ int64_t sv_broker_now_millis(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-unsigned sv_broker_spread_millis(unsigned millis)
+unsigned sv_broker_random_millis(unsigned millis)
 {
     uint32_t number = 0;
     (void)!getrandom(&number, sizeof number, GRND_NONBLOCK);
@@ -343,7 +343,7 @@ int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker
         bool is_busy = error == EBUSY || error == EAGAIN;
         if (!is_busy || broker->error != 0 || sv_broker_now_millis() >= end_millis)
             return error;
-        pause_for(sv_broker_spread_millis(pause_millis));
+        pause_for(sv_broker_random_millis(pause_millis));
         if (pause_millis < MAX_PAUSE_MILLIS)
             pause_millis *= 2;
     }

@@ -54,8 +54,8 @@ int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *reque
 int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker_request *wanted,
                                 struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
                                 unsigned retry_millis);
-/* Returns a random time from `millis` to twice as much, which spreads the requests of many processes. */
-unsigned sv_broker_spread_millis(unsigned millis);
+/* Returns a random time from `millis` to twice as much, so that many processes do not all ask at once. */
+unsigned sv_broker_random_millis(unsigned millis);
 /* Checks that the broker means the same interface. Returns 0 or an errno with an explanation. */
 int sv_broker_check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
                               const struct sv_broker_reply *reply);

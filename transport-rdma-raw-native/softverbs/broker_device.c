@@ -125,7 +125,7 @@ static unsigned backoff_millis(struct sv_broker *broker, int error)
     bool is_busy = error == ETIMEDOUT || error == EAGAIN || error == EBUSY;
     broker->busy_attempts = is_busy ? broker->busy_attempts + 1 : 0;
     unsigned doublings = broker->busy_attempts < MAX_DOUBLINGS ? broker->busy_attempts : MAX_DOUBLINGS;
-    return sv_broker_spread_millis(BACKOFF_MILLIS << doublings);
+    return sv_broker_random_millis(BACKOFF_MILLIS << doublings);
 }
 
 static void record_failure(struct sv_broker *broker, int error)

@@ -137,7 +137,7 @@ static unsigned fake_spread(unsigned at_least)
     sv_broker_transact(BROKER, REQUEST, REPLY, FDS, COUNT)
 #define sv_broker_check_namespace(...) 0
 #define sv_broker_close_fds(FDS, COUNT) ((void)(FDS), (void)(COUNT))
-#define sv_broker_spread_millis fake_spread
+#define sv_broker_random_millis fake_spread
 #define dup3(OLD, NEW, FLAGS) (NEW)
 #define close(...) ((void)0)
 
