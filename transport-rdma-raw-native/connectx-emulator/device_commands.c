@@ -217,7 +217,7 @@ uint32_t cx_gid_count(void)
     return cx_has_setup("roce-off") || cx_is_switchdev() ? 0 : 1;
 }
 
-/* mlx5_query_port_roce() reports a port without an interface, or whose interface is down, as down. */
+/* mlx5_query_port_roce() reports a port as down if it has no interface or the interface is down. */
 static bool is_port_up(const struct cx_device *device, uint32_t port)
 {
     return cx_port_interface(device, port) != NULL && (port != device->own_port || device->port_up);

@@ -12,7 +12,7 @@ static struct cx_device *devices[CX_MAX_DEVICES];
 static unsigned device_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* esw_offloads_enable() loads the first function's representor only on a DPU, whose host uses that function. */
+/* esw_offloads_enable() loads the first function's representor only on a DPU. The host uses that function. */
 static void add_ports(struct cx_device *device)
 {
     device->own_port = cx_is_switchdev() ? 1 + CX_MAX_REPRESENTORS : 1;

@@ -242,7 +242,7 @@ static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *re
  */
 static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *request)
 {
-    /* A device whose attempt to resume ends has no rules. */
+    /* After a failed attempt to resume a device, it has no rules. */
     if (request->call != SV_BROKER_ADD_RULE || broker->deadline_millis != 0)
         return true;
     request->call = SV_BROKER_REMOVE_RULE;

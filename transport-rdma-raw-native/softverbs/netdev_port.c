@@ -73,7 +73,7 @@ static int read_interface(struct sv_netdev_port *port, int socket)
     return 0;
 }
 
-/* Replaces a VLAN interface, whose properties have been read, by its parent. */
+/* Replaces a VLAN interface by its parent. The properties of the VLAN interface have been read before. */
 static int move_to_vlan_parent(struct sv_netdev_port *port)
 {
     struct ifreq request;
