@@ -17,13 +17,18 @@ public final class NetworkDevices {
      * @throws IOException if the interface is not in this network namespace, or is a bond of several RDMA devices
      */
     public static String interfaceOf(String deviceName) throws IOException {
-        String name = interfaceOfOrNull(deviceName);
+        return interfaceOf(deviceName, PortInterfaces.ofHost());
+    }
+
+    static String interfaceOf(String deviceName, PortInterfaces interfaces) throws IOException {
+        String name = interfaceOfOrNull(deviceName, interfaces);
         if (name == null) {
             throw new IOException("the network interface of the RDMA device " + deviceName + " is not in this network"
                     + " namespace, so its addresses are not known; move it here (ip link set DEV netns PID), or"
                     + " configure a userspace host (userspaceAddress)");
         }
-        String problem = PortInterfaces.ofHost().bondProblem(name);
+        // AF_XDP and AF_PACKET on a bond receive the frames of all its interfaces.
+        String problem = new DeviceName(deviceName).isSoftware() ? null : interfaces.bondProblem(name);
         if (problem != null) {
             throw new IOException(problem);
         }
@@ -32,11 +37,14 @@ public final class NetworkDevices {
 
     /** Like {@link #interfaceOf}, but returns null instead of throwing an exception. */
     public static String interfaceOfOrNull(String deviceName) {
+        return interfaceOfOrNull(deviceName, PortInterfaces.ofHost());
+    }
+
+    private static String interfaceOfOrNull(String deviceName, PortInterfaces interfaces) {
         DeviceName name = new DeviceName(deviceName);
         if (name.isSoftware()) {
             return name.interfaceName();
         }
-        PortInterfaces interfaces = PortInterfaces.ofHost();
         return interfaces.isDevice(deviceName) ? interfaces.interfaceOf(deviceName, interfaces.ownPortOf(deviceName))
                 : interfaces.bondOf(deviceName);
     }

@@ -23,8 +23,8 @@ public record QueueSetup(SharedDevice device, CompletionChannel completionChanne
                          StridingPlan plan, boolean compresses, int completionVector,
                          boolean offloadsChecksums, int maxTsoBytes, int maxGsoBytes) {
     /**
-     * libmlx5 caches the link layer of so many ports ({@code MLX5_MAX_PORTS_NUM}). On others, which switchdev mode has,
-     * it rejects sends with a checksum or segmentation offload.
+     * libmlx5 has room for the link layer of so many ports ({@code MLX5_MAX_PORTS_NUM}). What it offloads on others,
+     * which switchdev mode has, is undefined.
      */
     private static final int MAX_LIBMLX5_PORTS = 2;
 

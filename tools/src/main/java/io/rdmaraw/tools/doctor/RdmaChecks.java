@@ -1,6 +1,7 @@
 package io.rdmaraw.tools.doctor;
 
 import io.rdmaraw.verbs.port.PortInterfaces;
+import io.rdmaraw.verbs.port.RdmaPort;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
@@ -33,20 +34,22 @@ final class RdmaChecks {
             // libibverbs reads this directory, too. Such a device has neither a kernel driver nor device files to
             // check.
             findings.add(Finding.ok("RDMA device", name + " is emulated: see " + describedElsewhere));
-            checkInterface(name, findings);
+            RdmaPort port = portOf(name);
+            checkInterface(port != null ? port : new RdmaPort(name, 1), name, findings);
             return findings;
         }
         List<String> devices = host.list("sys/class/infiniband");
-        String device = devices.contains(name) ? name : rdmaDeviceOf(name, devices);
-        if (device == null) {
+        RdmaPort port = portOf(name);
+        if (port == null || !devices.contains(port.device())) {
             findings.add(Finding.fail("RDMA device", "there is no RDMA device '" + name + "' and none behind a network"
                     + " device of that name", remedy(name, devices)));
             return findings;
         }
+        String device = port.device();
         findings.add(Finding.ok("RDMA device", device));
         findings.add(deviceFiles());
         node(device).ifPresent(findings::add);
-        String netdev = checkInterface(device, findings);
+        String netdev = checkInterface(port, name, findings);
         if (netdev != null) {
             findings.addAll(netdevs.check(netdev, false));
         }
@@ -65,15 +68,19 @@ final class RdmaChecks {
     }
 
     /** Checks the network interface of the port and returns it, or null if there is none. */
-    private String checkInterface(String device, List<Finding> findings) {
-        String netdev = interfaces.interfaceOf(device, interfaces.ownPortOf(device));
+    private String checkInterface(RdmaPort port, String name, List<Finding> findings) {
+        String device = port.device();
+        String netdev = interfaces.interfaceOf(device, port.number());
         if (netdev == null) {
             findings.add(Finding.warn("netdev", "the network interface of " + device + " is not in this network"
                     + " namespace: only raw channels and hosts of your own work, with the port's active MTU or that of"
                     + " -Dio.rdmaraw.mtuBytes", "ip link set DEV netns PID moves it here"));
         } else if (interfaces.bondProblem(netdev) != null) {
-            findings.add(Finding.fail("bond", interfaces.bondProblem(netdev), "set up RoCE LAG, or take the port out of"
-                    + " the bond"));
+            // Raw channels on one device of the bond work.
+            String remedy = "set up RoCE LAG, or take the port out of the bond";
+            String problem = interfaces.bondProblem(netdev);
+            findings.add(name.equals(device) ? Finding.warn("bond", problem, remedy)
+                    : Finding.fail("bond", problem, remedy));
         } else if (interfaces.isVirtualFunction(netdev)) {
             findings.add(Finding.warn("netdev", netdev + " is a virtual function: for frames to other MAC addresses"
                     + " than its own the process needs CAP_NET_ADMIN, and to send from them the host's consent",
@@ -82,10 +89,9 @@ final class RdmaChecks {
         return netdev;
     }
 
-    private String rdmaDeviceOf(String netdev, List<String> devices) {
-        return devices.stream()
-                .filter(device -> netdev.equals(interfaces.interfaceOf(device, interfaces.ownPortOf(device))))
-                .findFirst().orElse(null);
+    /** Returns the port that is used if a device is opened by this name, or null. */
+    private RdmaPort portOf(String name) {
+        return interfaces.isDevice(name) ? new RdmaPort(name, interfaces.ownPortOf(name)) : interfaces.portOf(name);
     }
 
     /**

@@ -76,6 +76,10 @@ public final class VerbsDevices {
         }
         RdmaPort port = interfaces.isDevice(deviceName) ? new RdmaPort(deviceName, interfaces.ownPortOf(deviceName))
                 : interfaces.portOf(deviceName);
+        if (port == null && !interfaces.isInterface(deviceName)) {
+            // Libibverbs also lists devices that sysfs does not show, for example in a sandbox without it.
+            port = new RdmaPort(deviceName, interfaces.ownPortOf(deviceName));
+        }
         VerbsContext context = port == null ? null : openListed(library, port, deviceName);
         if (context == null) {
             throw unknown(deviceName);

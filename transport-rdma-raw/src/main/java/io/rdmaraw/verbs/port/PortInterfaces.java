@@ -2,6 +2,7 @@ package io.rdmaraw.verbs.port;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.BiPredicate;
@@ -120,10 +121,15 @@ public final class PortInterfaces {
             }
             return false;
         });
+        if (devices.isEmpty()) {
+            files.interfacesOfBond(interfaceName).map(files::portOf).filter(Objects::nonNull)
+                    .forEach(port -> devices.add(port.device()));
+        }
         return devices.size() <= 1 ? null : interfaceName + " consists of several RDMA devices ("
                 + String.join(", ", devices) + "), and frames that arrive at another than the opened one would be lost."
-                + " RoCE LAG makes one device of them: the bond has all ports of one card and no others, no port has"
-                + " virtual functions, RoCE is on, and the mode is active-backup, balance-xor or 802.3ad";
+                + " Use soft:packet:" + interfaceName + ", or RoCE LAG, which makes one device of them: the bond has all"
+                + " ports of one card and no others, no port has virtual functions, and the mode is active-backup,"
+                + " balance-xor or 802.3ad";
     }
 
     /** Returns the first port whose device and interface match, except for ports of representors. */
@@ -133,17 +139,29 @@ public final class PortInterfaces {
         }
         try (RdmaPortQuery query = new RdmaPortQuery()) {
             for (RdmaPortQuery.Device device : query.devices()) {
-                for (int port = 1; port <= device.portCount(); port++) {
-                    String name = query.interfaceOf(device, port);
-                    if (name != null && !files.isRepresentor(name) && matches.test(device.name(), name)) {
-                        return new RdmaPort(device.name(), port);
-                    }
+                RdmaPort port = firstOf(query, device, matches);
+                if (port != null) {
+                    return port;
                 }
             }
             return null;
         } catch (IOException e) {
             return null;
         }
+    }
+
+    private RdmaPort firstOf(RdmaPortQuery query, RdmaPortQuery.Device device, BiPredicate<String, String> matches) {
+        try {
+            for (int port = 1; port <= device.portCount(); port++) {
+                String name = query.interfaceOf(device, port);
+                if (name != null && matches.test(device.name(), name) && !files.isRepresentor(name)) {
+                    return new RdmaPort(device.name(), port);
+                }
+            }
+        } catch (IOException e) {
+            // The device has ended meanwhile. The others are not affected.
+        }
+        return null;
     }
 
     /** Returns the bond of an interface, or the interface itself if it is in none. */

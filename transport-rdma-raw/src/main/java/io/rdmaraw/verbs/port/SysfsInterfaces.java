@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** Reads RDMA devices and network interfaces from sysfs, which shows the interfaces of one network namespace. */
 final class SysfsInterfaces {
@@ -98,6 +99,11 @@ final class SysfsInterfaces {
 
     boolean isBond(String name) {
         return isName(name) && Files.isDirectory(interfaces.resolve(name).resolve("bonding"));
+    }
+
+    Stream<String> interfacesOfBond(String bond) {
+        String names = text(interfaces.resolve(bond).resolve("bonding/slaves"));
+        return names == null || names.isEmpty() ? Stream.empty() : Stream.of(names.split(" "));
     }
 
     /** Returns the bond of an interface, or the interface itself if it is in none. */
