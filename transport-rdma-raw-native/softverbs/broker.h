@@ -162,8 +162,8 @@ bool sv_broker_is_configured(void);
 /*
  * Connects to the broker and requests an interface. Returns 0 or an errno with an explanation. On success the caller
  * owns the descriptors in `fds`; the layout gives the number of sockets. The caller keeps all of them open, except the
- * memory, while it calls the functions below. Resuming replaces the map of programs behind its descriptor. Waits up to
- * 20 s for the answer, because the broker may have to load programs.
+ * memory, while it calls the functions below. Resuming replaces the map of programs behind its descriptor.
+ * This function waits up to 20 s for the answer, because the broker may have to load programs.
  */
 int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wanted, int ifindex,
                    int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout);
@@ -175,7 +175,7 @@ void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count);
 /*
  * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If the
  * broker has ended, adding or removing a rule first resumes the device at its successor, with a request for each rule.
- * One attempt takes at most 25 s. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at
+ * One attempt takes some 10 s at most. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at
  * a busy broker doubles this time, up to 16 s to 32 s, because after a restart many processes resume at once.
  */
 

@@ -8,7 +8,7 @@
 
 enum { SV_BROKER_CLOSE_MILLIS = 1000, SV_BROKER_MAX_UNCERTAIN = 4 };
 /* An attempt to resume has this time, of which the second part is for the commit alone. */
-enum { SV_BROKER_RESUME_MILLIS = 25000, SV_BROKER_COMMIT_MILLIS = 5000 };
+enum { SV_BROKER_RESUME_MILLIS = 10000, SV_BROKER_COMMIT_MILLIS = 5000 };
 
 struct sv_broker {
     int socket;                 /* or -1 */

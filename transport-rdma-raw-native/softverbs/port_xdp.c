@@ -122,6 +122,8 @@ static int on_rule_added(struct sv_device *device, const struct sv_rule_spec *sp
     if (spec->dont_trap || spec->type != IBV_FLOW_ATTR_NORMAL) {
         if (port->base.brokered)
             return EOPNOTSUPP;      /* copies need packet sockets, which a broker does not hand out */
+        if (port->base.vlan.ifindex != 0 && spec->type != IBV_FLOW_ATTR_NORMAL)
+            return EOPNOTSUPP;      /* see sv_vlan_convert_rule() */
         int error = sv_packet_ring_bind(&port->copy_ring, port->base.ifindex);
         if (error != 0)
             return error;

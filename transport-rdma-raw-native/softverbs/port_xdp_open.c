@@ -286,6 +286,10 @@ static int check_vlan_tags(const struct xdp_port *port)
 {
     const struct sv_netdev_port *base = &port->base;
     const char *consent = getenv("SOFTVERBS_XDP_RXVLAN");
+    if (base->vlan.ifindex != 0 && sv_xdp_is_stacked(base))
+        return sv_explain(EOPNOTSUPP, "'%s', below VLAN %u, is itself stacked on another interface, and the kernel "
+                          "removes VLAN tags before XDP sees the frames: use SOFTVERBS_XDP_MODE=generic", base->netdev,
+                          base->vlan.id);
     if (base->vlan.ifindex != 0 && sv_xdp_hides_vlan_tags(base))
         return sv_explain(EOPNOTSUPP, "'%s' removes VLAN tags from frames before XDP sees them, so those of VLAN %u "
                           "would not be found: use ethtool -K %s rxvlan off, or SOFTVERBS_XDP_MODE=generic",

@@ -44,10 +44,9 @@ SV_EXPORT int softverbs_query_interface(const char *netdev, struct softverbs_int
     if (ifindex == 0)
         return ENODEV;
     sv_xdp_read_driver(netdev, interface->driver, version);
-    ifindex = driven_ifindex(netdev, ifindex);
     if (sv_netdev_family_open(&family) != 0)
         return 0;
-    if (sv_netdev_get_info(&family, ifindex, &info) == 0) {
+    if (sv_netdev_get_info(&family, driven_ifindex(netdev, ifindex), &info) == 0) {
         interface->features_reported = 1;
         interface->xdp_features = info.xdp_features;
         interface->xdp_rx_metadata = info.xdp_rx_metadata;

@@ -137,7 +137,10 @@ struct softverbs_queue_counters {
 struct softverbs_counters {
     struct softverbs_queue_counters sent;
     struct softverbs_queue_counters received;
-    /* Rules in force now. While no broker runs, a removed rule stays in force, and the process drops its frames. */
+    /*
+     * Rules in force now. On a device of a broker, a rule that is removed while no broker runs stays in force until
+     * the device is resumed. The process drops its frames.
+     */
     uint64_t flow_rules;
     uint64_t registered_bytes;  /* memory registered now */
     uint64_t kernel_visible_rules;  /* rules in force on a packet device for which the kernel may answer too */
