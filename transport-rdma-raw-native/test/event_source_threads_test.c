@@ -141,13 +141,16 @@ static struct ibv_wc sleep_through_turn(const struct partner *partner, unsigned 
         struct ibv_cq *cq;
         void *context;
         struct pollfd readable = {.fd = sleeper->channel->fd, .events = POLLIN};
-        bool sent = is_sent(partner);
-        if (poll(&readable, 1, PATIENCE_MILLIS) == 1) {
-            if (ibv_get_cq_event(sleeper->channel, &cq, &context) == 0)
-                ibv_ack_cq_events(cq, 1);
-        } else if (sent) {
+        bool sent, woken;
+        /* Polling the queue earlier would receive the frame of a lost wakeup. */
+        do {
+            sent = is_sent(partner);
+            woken = poll(&readable, 1, PATIENCE_MILLIS) == 1;
+        } while (!woken && !sent);
+        if (!woken)
             resend_lost_frames(partner, drops);
-        }
+        else if (ibv_get_cq_event(sleeper->channel, &cq, &context) == 0)
+            ibv_ack_cq_events(cq, 1);
     }
     return wc;
 }
