@@ -143,10 +143,12 @@ static bool limit_flood(const char *kind)
     /* If the machine sends no more SYNs than are admitted, nothing is dropped for a while. */
     while (admitted <= admitted_since(start) && admitted < SYN_RING / 2) {
         uint32_t produced = syns_produced(queue);
+        struct timespec sending = now();
         send_segment(&wire.side[0], 0x02, sent++);
-        do
+        do {
+            CHECK(!overdue(sending));
             received = received_by(&wire);
-        while (received.syn_ring_full == before && syns_produced(queue) == produced && !overdue(start));
+        } while (received.syn_ring_full == before && syns_produced(queue) == produced);
         if (received.syn_ring_full > before)
             break;
         admitted++;
@@ -154,8 +156,10 @@ static bool limit_flood(const char *kind)
     bool is_limited = admitted <= admitted_since(start);
     CHECK(is_limited || !is_within(limited, LIMITED_SECONDS));
     CHECK_EQ(0, sched_setaffinity(0, sizeof cores, &cores));
+    struct timespec end = now();
     send_segment(&wire.side[0], 0x10, 0);
     while (received.copied + received.syn_ring_full < sent + 1) {
+        CHECK(!overdue(end));
         check_empty(wire.side[1].cq);
         received = received_by(&wire);
     }
