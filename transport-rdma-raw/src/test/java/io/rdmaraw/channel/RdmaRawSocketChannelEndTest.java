@@ -43,6 +43,8 @@ class RdmaRawSocketChannelEndTest {
     private final StreamFixture fixture = new StreamFixture(LoopDevice.inMemory(), 1, 1);
     private final AtomicInteger receivedBytes = new AtomicInteger();
     private final CompletableFuture<Throwable> failure = new CompletableFuture<>();
+    /** Time just before {@link #closedBeforePeerReads} closed the client. */
+    private long closingNanos;
 
     /** Counts received bytes. */
     private final class Client extends ChannelInboundHandlerAdapter {
@@ -102,6 +104,7 @@ class RdmaRawSocketChannelEndTest {
         client.writeAndFlush(bytes(count)).sync();
         // Within one task, so that the time of SO_LINGER cannot end before the checks.
         on(client.eventLoop(), () -> {
+            closingNanos = System.nanoTime();
             client.close();
             assertFalse(client.isOpen());
             assertFalse(client.closeFuture().isDone());
@@ -113,6 +116,7 @@ class RdmaRawSocketChannelEndTest {
     @Test
     void closeLingersUntilPeerHasData() throws Exception {
         RdmaRawSocketChannel client = closedBeforePeerReads(Patience.SECONDS, 400_000);
+        assertFalse(client.closeFuture().await(300), "closed before the peer read");
         fixture.accepted().config().setAutoRead(true);
         assertTrue(client.closeFuture().await(Patience.MILLIS));
         Patience.until(() -> receivedBytes.get() == 400_000, "the data");
@@ -123,6 +127,8 @@ class RdmaRawSocketChannelEndTest {
     void closeLingersNoLongerThanSet() throws Exception {
         RdmaRawSocketChannel client = closedBeforePeerReads(1, 400_000);
         assertTrue(client.closeFuture().await(Patience.MILLIS));
+        long lingeredNanos = System.nanoTime() - closingNanos;
+        assertTrue(lingeredNanos >= TimeUnit.SECONDS.toNanos(1), lingeredNanos + " ns");
         assertEquals(0, receivedBytes.get());
         fixture.accepted().config().setAutoRead(true);
         Patience.until(() -> receivedBytes.get() == 400_000, "the data");
