@@ -12,6 +12,8 @@ final class Patience {
     static final int SECONDS = 50;
     static final int MILLIS = SECONDS * 1_000;
     static final long NANOS = SECONDS * 1_000_000_000L;
+    /** Limit of waits that continue as long as there is progress. */
+    private static final long PROGRESS_NANOS = TimeUnit.MINUTES.toNanos(10);
 
     private Patience() {
     }
@@ -32,16 +34,18 @@ final class Patience {
     }
 
     /**
-     * Waits until a latch opens, as long as its count decreases within the time limit. A busy machine may need longer
-     * for all of many steps.
+     * Waits until a latch opens, as long as its count decreases within the time limit, for ten minutes at most. A busy
+     * machine may need longer than the time limit for all of many steps.
      *
      * @param what description of the steps for the failure message
      */
     static void whileProgress(CountDownLatch steps, String what) throws InterruptedException {
+        long beganNanos = System.nanoTime();
         long before;
         do {
             before = steps.getCount();
-        } while (!steps.await(SECONDS, TimeUnit.SECONDS) && steps.getCount() < before);
+        } while (!steps.await(SECONDS, TimeUnit.SECONDS) && steps.getCount() < before
+                && System.nanoTime() - beganNanos < PROGRESS_NANOS);
         if (steps.getCount() > 0) {
             throw new AssertionError(steps.getCount() + " " + what);
         }
