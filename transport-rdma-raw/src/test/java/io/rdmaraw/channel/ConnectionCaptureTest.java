@@ -18,8 +18,9 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.BitSet;
+import java.util.List;
+import java.util.stream.IntStream;
 
 /** A capture file contains the packets of one connection only and stays within its size limit. */
 @Timeout(60)
@@ -44,13 +45,20 @@ class ConnectionCaptureTest {
     }
 
     /**
-     * Returns the payload bytes sent from a port and to it, without retransmissions. Fails if the file has packets of
-     * other ports.
+     * Payload of one direction in a file.
+     *
+     * @param bytes         number of bytes without retransmissions
+     * @param repeatedBytes number of bytes that are in the file again
      */
-    private static int[] payloads(Path file, int port) throws Exception {
+    private record Payload(int bytes, int repeatedBytes) {
+    }
+
+    /** Returns the payload sent from a port and to it. Fails if the file has packets of other ports. */
+    private static List<Payload> payloads(Path file, int port) throws Exception {
         ByteBuffer all = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
         BitSet[] fromAndTo = {new BitSet(), new BitSet()};
         int[] firstSequences = new int[2];
+        int[] rawBytes = new int[2];
         for (int at = FILE_HEADER_BYTES; at < all.limit();) {
             int lengthBytes = all.getInt(at + 8);
             ByteBuffer packet = all.slice(at + RECORD_HEADER_BYTES, lengthBytes).order(ByteOrder.BIG_ENDIAN);
@@ -67,16 +75,29 @@ class ConnectionCaptureTest {
                 }
                 int offset = sequence - firstSequences[direction];
                 fromAndTo[direction].set(offset, offset + lengthBytes - headerBytes);
+                rawBytes[direction] += lengthBytes - headerBytes;
             }
             at += RECORD_HEADER_BYTES + lengthBytes;
         }
-        return Arrays.stream(fromAndTo).mapToInt(BitSet::cardinality).toArray();
+        return IntStream.range(0, 2).mapToObj(direction -> {
+            int bytes = fromAndTo[direction].cardinality();
+            return new Payload(bytes, rawBytes[direction] - bytes);
+        }).toList();
+    }
+
+    /** The file has the bytes once, and again only those that the sender has retransmitted. */
+    private static void check(Payload payload, int bytes, RdmaRawSocketChannel sender) throws InterruptedException {
+        assertEquals(bytes, payload.bytes());
+        long retransmittedBytes = sender.tcpInfo().sync().getNow().retransmittedBytes();
+        assertTrue(payload.repeatedBytes() <= retransmittedBytes, payload + ", retransmitted " + retransmittedBytes);
     }
 
     @Test
     void fileHasPacketsOfOneConnectionOnly(@TempDir Path directory) throws Exception {
         var server = fixture.listen(new StreamFixture.Echo());
         RdmaRawSocketChannel captured = fixture.connect(server, new ChannelInboundHandlerAdapter());
+        RdmaRawSocketChannel accepted = fixture.accepted();
+        assertEquals(captured.localAddress(), accepted.remoteAddress());
         RdmaRawSocketChannel other = fixture.connect(server, new ChannelInboundHandlerAdapter());
         Path file = directory.resolve("one.pcap");
         captured.capture(file, 1 << 20).sync();
@@ -84,9 +105,9 @@ class ConnectionCaptureTest {
                 other.capture(directory.resolve("other.pcap"), 1 << 20).await().cause());
         echo(other, 500);
         echo(captured, 5_000);
-        int[] fromAndTo = payloads(file, captured.localAddress().getPort());
-        assertEquals(5_000, fromAndTo[0]);
-        assertEquals(5_000, fromAndTo[1]);
+        List<Payload> fromAndTo = payloads(file, captured.localAddress().getPort());
+        check(fromAndTo.getFirst(), 5_000, captured);
+        check(fromAndTo.getLast(), 5_000, accepted);
     }
 
     @Test
