@@ -32,14 +32,13 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
     }
 
     BandwidthSample run(BooleanSupplier keepRunning) {
-        long now = System.nanoTime();
-        while (keepRunning.getAsBoolean() && !isComplete(now)) {
+        while (keepRunning.getAsBoolean() && !isComplete()) {
             long before = frames;
             int received = endpoint.pollReceives(this);
-            now = System.nanoTime();
             if (received == 0) {
                 endpoint.idle(Long.MAX_VALUE);
             } else {
+                long now = System.nanoTime();
                 arrived.add(received);
                 endpoint.busy();
                 count(before, now);
@@ -60,8 +59,10 @@ final class BandwidthReceiver implements PerfEndpoint.FrameSink {
         ending = true;
     }
 
-    private boolean isComplete(long now) {
-        return endAfter > 0 && frames >= endAfter || idleEnd.isOver(now, ending);
+    /** Reads the clock after the announcement. An earlier time would shorten the wait that the announcement starts. */
+    private boolean isComplete() {
+        boolean announced = ending;
+        return endAfter > 0 && frames >= endAfter || idleEnd.isOver(System.nanoTime(), announced);
     }
 
     private void count(long before, long now) {
