@@ -25,6 +25,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 @WithTestNetwork
 class EndOfProcessOverVethTest {
     private static final int IDLE = 20;
+    private static final int END_MILLIS = 20_000;
 
     @AfterEach
     void restore() {
@@ -56,6 +57,7 @@ class EndOfProcessOverVethTest {
             }
             server.end(bySignal);
             for (Socket socket : idle) {
+                socket.setSoTimeout(END_MILLIS);
                 assertEquals(-1, socket.getInputStream().read());
             }
             server.awaitEnd();
