@@ -22,10 +22,17 @@ import io.rdmaraw.verbs.objects.AsyncEvent;
 import io.rdmaraw.verbs.objects.AsyncEventType;
 import io.rdmaraw.verbs.objects.QueuePair;
 import io.rdmaraw.wire.EthernetHeader;
+import java.io.IOException;
 import java.net.DatagramPacket;
 import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.PortUnreachableException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.HashSet;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -106,16 +113,39 @@ class WireLifecycleTest {
         }
     }
 
-    /** Returns the number of packet sockets that receive every frame of our interface. */
-    private static long watchers(VethPair pair) {
+    /**
+     * Returns the number of packet sockets that receive every frame of our interface. Those of other processes that are
+     * bound to no interface do not count.
+     */
+    private static long watchers(VethPair pair) throws IOException {
         String link = Integer.toString(pair.ours().index());
+        Set<String> ours = ourSockets();
         return pair.ours().namespace().run("cat", "/proc/net/packet").output().lines()
                 .map(line -> line.strip().split("\\s+"))
-                .filter(words -> words[3].equals("0003") && words[4].equals(link)).count();
+                .filter(words -> words[3].equals("0003")
+                        && (words[4].equals(link) || words[4].equals("0") && ours.contains(words[8]))).count();
+    }
+
+    /** Returns the inodes of this process' sockets. */
+    private static Set<String> ourSockets() throws IOException {
+        Set<String> inodes = new HashSet<>();
+        try (DirectoryStream<Path> descriptors = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+            for (Path descriptor : descriptors) {
+                try {
+                    String target = Files.readSymbolicLink(descriptor).toString();
+                    if (target.startsWith("socket:[")) {
+                        inodes.add(target.substring("socket:[".length(), target.length() - 1));
+                    }
+                } catch (NoSuchFileException e) {
+                    continue;       // closed by another thread
+                }
+            }
+        }
+        return inodes;
     }
 
     @Test
-    void framesOfTheKernelAreLookedAtOnceMoreOnlyWhenARuleWantsCopies(TestNetwork network) {
+    void framesOfTheKernelAreLookedAtOnceMoreOnlyWhenARuleWantsCopies(TestNetwork network) throws Exception {
         VethPair pair = network.vethPair();
         long before = watchers(pair);
         try (Port port = new Port(device("xdp", pair.ours()))) {
