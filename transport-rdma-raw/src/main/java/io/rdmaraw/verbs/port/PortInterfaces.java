@@ -126,10 +126,10 @@ public final class PortInterfaces {
                     .forEach(port -> devices.add(port.device()));
         }
         return devices.size() <= 1 ? null : interfaceName + " consists of several RDMA devices ("
-                + String.join(", ", devices) + "), and frames that arrive at another than the opened one would be lost."
-                + " Use soft:packet:" + interfaceName + ", or RoCE LAG, which makes one device of them: the bond has all"
-                + " ports of one card and no others, no port has virtual functions, and the mode is active-backup,"
-                + " balance-xor or 802.3ad";
+                + String.join(", ", devices) + "), and frames that arrive at another than the opened one would be"
+                + " lost. Use soft:packet:" + interfaceName + ", or RoCE LAG, which makes one device of them: the bond"
+                + " has all ports of one card and no others, no port has virtual functions, and the mode is"
+                + " active-backup, balance-xor or 802.3ad";
     }
 
     /** Returns the first port whose device and interface match, except for ports of representors. */
