@@ -137,7 +137,14 @@ int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t
 
 void sv_kernel_steering_set_queues(struct sv_kernel_steering *steering, uint32_t queues)
 {
-    __atomic_store_n(&steering->traffic->queue_count, queues, __ATOMIC_RELEASE);
+    steering->queue_count = queues;
+    __atomic_store_n(&steering->traffic->queue_count, steering->is_paused ? 0 : queues, __ATOMIC_RELEASE);
+}
+
+void sv_kernel_steering_pause(struct sv_kernel_steering *steering, bool is_paused)
+{
+    steering->is_paused = is_paused;
+    sv_kernel_steering_set_queues(steering, steering->queue_count);
 }
 
 void sv_kernel_steering_set_max_syn_bytes(struct sv_kernel_steering *steering, uint32_t bytes)

@@ -65,6 +65,8 @@ int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t
 void sv_kernel_steering_delete_sockets(struct sv_kernel_steering *steering);
 /* Sets the number of queues with sockets. Frames of queues with this number or a higher one go to the kernel. */
 void sv_kernel_steering_set_queues(struct sv_kernel_steering *steering, uint32_t queues);
+/* While it is paused, all frames go to the kernel. Call it after all queues are set. */
+void sv_kernel_steering_pause(struct sv_kernel_steering *steering, bool is_paused);
 /*
  * Sets the length above which SYNs are dropped. Such a SYN comes from a sender on this host that relies on segmentation
  * offload, and cannot open a connection. Call it before sv_kernel_steering_set_queues().

@@ -27,6 +27,8 @@ struct sv_kernel_steering {
     uint8_t mac[6];
     uint32_t default_rules[4];      /* number of rules of each type except IBV_FLOW_ATTR_NORMAL */
     uint32_t subtable_count;        /* number of entries in `subtable` */
+    uint32_t queue_count;           /* set by sv_kernel_steering_set_queues() */
+    bool is_paused;
     time_t published_seconds;       /* time of the last publish_rules(), on the monotonic clock */
     uint64_t last_subtable_id;
     struct subtable subtable[SV_BPF_MAX_SUBTABLES]; /* lowest priority number first */

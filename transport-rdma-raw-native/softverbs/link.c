@@ -24,10 +24,21 @@ static bool is_up(unsigned flags)
     return (flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
 }
 
+/*
+ * An interface that is down or removed receives nothing. The program of a VLAN is on the interface below, which goes
+ * on: the kernel gets the frames then.
+ */
+static void set_up(struct sv_netdev_port *port, bool up)
+{
+    if (port->vlan.ifindex != 0)
+        sv_kernel_steering_pause(port->steering, !up);
+    sv_device_set_port_up(port->device, up);
+}
+
 static void handle_removal(struct sv_netdev_port *port)
 {
     sv_device_lock(port->device);
-    sv_device_set_port_up(port->device, false);
+    set_up(port, false);
     sv_device_fail(port->device);
     sv_device_unlock(port->device);
 }
@@ -38,7 +49,7 @@ static void handle_change(struct sv_netdev_port *port, const struct nlmsghdr *me
     const struct rtattr *attribute = IFLA_RTA(info);
     int left = (int)IFLA_PAYLOAD(message);
     sv_device_lock(port->device);
-    sv_device_set_port_up(port->device, is_up(info->ifi_flags));
+    set_up(port, is_up(info->ifi_flags));
     sv_device_unlock(port->device);
     for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
         uint32_t mtu = 0;
@@ -54,15 +65,15 @@ static void handle_change(struct sv_netdev_port *port, const struct nlmsghdr *me
 }
 
 /*
- * Returns true for messages about this interface. Messages of other address families report a protocol's view and are
+ * Returns true for messages about an interface. Messages of other address families report a protocol's view and are
  * ignored: a bridge sends RTM_DELLINK of AF_BRIDGE when a port leaves it (br_ifinfo_notify() in
  * net/bridge/br_netlink.c).
  */
-static bool is_about(const struct sv_netdev_port *port, const struct nlmsghdr *message)
+static bool is_about(int ifindex, const struct nlmsghdr *message)
 {
     const struct ifinfomsg *info = NLMSG_DATA(message);
     return message->nlmsg_len >= NLMSG_LENGTH(sizeof *info) && info->ifi_family == AF_UNSPEC &&
-           info->ifi_index == sv_netdev_port_host_ifindex(port);
+           info->ifi_index == ifindex;
 }
 
 /* Returns true for the answer to request_state() if the interface no longer exists. */
@@ -75,10 +86,14 @@ static bool is_link_removed(const struct nlmsghdr *message)
 
 static void handle_message(struct sv_netdev_port *port, const struct nlmsghdr *message)
 {
-    bool is_removed = is_link_removed(message) || (message->nlmsg_type == RTM_DELLINK && is_about(port, message));
+    const int ifindex = sv_netdev_port_host_ifindex(port);
+    /* The interface below a VLAN may move to another network namespace. The VLAN stays without it. */
+    bool is_removed = is_link_removed(message) ||
+                      (message->nlmsg_type == RTM_DELLINK &&
+                       (is_about(ifindex, message) || is_about(port->ifindex, message)));
     if (is_removed)
         handle_removal(port);
-    else if (message->nlmsg_type == RTM_NEWLINK && is_about(port, message))
+    else if (message->nlmsg_type == RTM_NEWLINK && is_about(ifindex, message))
         handle_change(port, message);
 }
 
@@ -127,7 +142,7 @@ void sv_link_process(struct sv_netdev_port *port)
  * Filters out messages of other interfaces, of which a host may have thousands. The filter loads in network byte order,
  * the message is in host byte order. Without the filter everything still works.
  */
-static void filter_link_messages(int fd, int ifindex)
+static void filter_link_messages(int fd, int ifindex, int other_ifindex)
 {
     enum {
         TYPE_AT = offsetof(struct nlmsghdr, nlmsg_type),
@@ -136,9 +151,10 @@ static void filter_link_messages(int fd, int ifindex)
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, TYPE_AT),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWLINK), 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELLINK), 0, 2),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELLINK), 0, 3),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, INDEX_AT),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)ifindex), 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)ifindex), 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl((uint32_t)other_ifindex), 0, 1),
         BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
         BPF_STMT(BPF_RET | BPF_K, 0),
     };
@@ -158,7 +174,7 @@ int sv_link_open(struct sv_netdev_port *port)
     port->netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (port->netlink_fd < 0)
         return errno;
-    filter_link_messages(port->netlink_fd, sv_netdev_port_host_ifindex(port));
+    filter_link_messages(port->netlink_fd, sv_netdev_port_host_ifindex(port), port->ifindex);
     if (setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         (void)!setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     if (bind(port->netlink_fd, (struct sockaddr *)&groups, sizeof groups) != 0)

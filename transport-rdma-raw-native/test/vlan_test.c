@@ -84,7 +84,7 @@ static void vlan_open(struct wire *wire, unsigned mtu)
 static void vlan_close(struct wire *wire)
 {
     CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
-    run("ip link del %s", device);
+    run("ip link del %s 2>/dev/null || true", device);
     change_received = NULL;
     link_close(wire);
 }
@@ -362,18 +362,76 @@ static void a_vlan_may_have_a_smaller_mtu(void)
     vlan_close_wire(&wire);
 }
 
+static void await_port(struct wire *wire, enum ibv_port_state state)
+{
+    struct ibv_port_attr port;
+    struct timespec start = now();
+    do
+        CHECK_EQ(0, ibv_query_port(wire->world[1].context, 1, &port));
+    while (port.state != state && !overdue(start));
+    CHECK_EQ(state, port.state);
+}
+
+/* The kernel receives the frame of a rule. */
+static void check_is_the_kernels(struct wire *wire)
+{
+    uint8_t frame[2048], received[2048];
+    int kernel = open_kernel_socket((int)parent);
+    send_whole(&wire->side[0], frame, build_tagged(frame, VLAN, ETH_P_8021Q));
+    CHECK(recv(kernel, received, sizeof received, 0) > 0);
+    check_empty(wire->side[1].cq);
+    close(kernel);
+}
+
 static void the_port_follows_the_vlan_interface(void)
 {
     struct wire wire;
-    struct ibv_port_attr port = {.state = IBV_PORT_ACTIVE};
+    struct rule rule;
+    uint8_t frame[2048];
     if (!have_namespace())
         return;
     vlan_open_wire(&wire, 1500);
+    rule_init(&rule, 0);
+    rule_eth(&rule, mac_b, NULL, ETH_P_IP, -1);
+    struct ibv_flow *flow = must_create(&wire.side[1], &rule);
     run("ip link set %s down", device);
-    struct timespec start = now();
-    while (port.state == IBV_PORT_ACTIVE && !overdue(start))
-        CHECK_EQ(0, ibv_query_port(wire.world[1].context, 1, &port));
-    CHECK_EQ(IBV_PORT_DOWN, port.state);
+    await_port(&wire, IBV_PORT_DOWN);
+    check_is_the_kernels(&wire);
+    run("ip link set %s up", device);
+    await_port(&wire, IBV_PORT_ACTIVE);
+    CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
+    send_whole(&wire.side[0], frame, build_tagged(frame, VLAN, ETH_P_8021Q));
+    check_received(&wire.side[1], frame, build_tagged(frame, -1, 0));
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    vlan_close_wire(&wire);
+}
+
+static void a_removed_vlan_leaves_its_frames_to_the_kernel(void)
+{
+    struct wire wire;
+    struct rule rule;
+    if (!have_namespace())
+        return;
+    vlan_open_wire(&wire, 1500);
+    rule_init(&rule, 0);
+    rule_eth(&rule, mac_b, NULL, ETH_P_IP, -1);
+    struct ibv_flow *flow = must_create(&wire.side[1], &rule);
+    run("ip link del %s", device);
+    await_port(&wire, IBV_PORT_DOWN);
+    check_is_the_kernels(&wire);
+    CHECK_EQ(0, ibv_destroy_flow(flow));
+    vlan_close_wire(&wire);
+}
+
+/* A real VLAN interface ends with the one below, except if that moves to another network namespace. */
+static void the_port_ends_with_the_interface_below(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    vlan_open_wire(&wire, 1500);
+    run("ip link del %s", wire.name[0]);
+    await_port(&wire, IBV_PORT_DOWN);
     vlan_close_wire(&wire);
 }
 
@@ -387,5 +445,7 @@ const struct test vlan_tests[] = {
     {"VLAN: the interface below has one user", the_interface_below_has_one_user},
     {"VLAN: its MTU may be smaller than that of the interface below", a_vlan_may_have_a_smaller_mtu},
     {"VLAN: the port follows the VLAN interface", the_port_follows_the_vlan_interface},
+    {"VLAN: a removed one leaves its frames to the kernel", a_removed_vlan_leaves_its_frames_to_the_kernel},
+    {"VLAN: the port ends with the interface below", the_port_ends_with_the_interface_below},
     {NULL, NULL},
 };
