@@ -200,22 +200,22 @@ static int bind_free(int fd, const char *base_name, bool *name_in_use)
 }
 
 /* Returns 0, EBUSY with *owner, or another errno. */
-static int try_reserve(struct sv_netdev_port *port, const char *base_name, struct owner *owner)
+static int try_reserve(const char *base_name, int *fd, struct owner *owner)
 {
     struct stat file_stat;
     bool name_in_use;
-    port->guard_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    *fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     /* A direct system call, because glibc exports fstat() only since 2.33, and the library also runs on older ones. */
-    if (port->guard_fd < 0 || syscall(SYS_fstat, port->guard_fd, &file_stat) != 0)
+    if (*fd < 0 || syscall(SYS_fstat, *fd, &file_stat) != 0)
         return errno;
-    int error = bind_free(port->guard_fd, base_name, &name_in_use);
+    int error = bind_free(*fd, base_name, &name_in_use);
     if (error != 0)
         return error;
     /* The holder of another name looks for this one as well, so at least one finds the other. */
     error = find_owner(base_name, file_stat.st_ino, owner);
     if (error != 0 ? name_in_use : owner->name[0] != '\0') {
-        close(port->guard_fd);
-        port->guard_fd = -1;
+        close(*fd);
+        *fd = -1;
         return EBUSY;
     }
     return 0;
@@ -238,18 +238,36 @@ static int explain_busy(const struct sv_netdev_port *port, const struct owner *o
                       port->netdev, owner_text, port->netdev);
 }
 
-int sv_interface_reserve(struct sv_netdev_port *port)
+/* The owner of a VLAN interface has it open on its own, in another mode. */
+static int explain_busy_vlan(const struct sv_netdev_port *port)
+{
+    return sv_explain(EBUSY, "another process uses the VLAN interface '%s' in another mode: end it first, or use its "
+                      "mode", strchr(port->device->ibv.name, ':') + 1);
+}
+
+static int reserve(const struct sv_netdev_port *port, int ifindex, int *fd, struct owner *owner)
 {
     char base_name[64];
-    struct owner owner = {.uid = 0};
-    snprintf(base_name, sizeof base_name, "rdma-raw/%s/%d", port->kind->name, port->ifindex);
-    int error = try_reserve(port, base_name, &owner);
+    snprintf(base_name, sizeof base_name, "rdma-raw/%s/%d", port->kind->name, ifindex);
+    int error = try_reserve(base_name, fd, owner);
     for (int i = 0; i < BUSY_RETRIES && error == EBUSY; i++) {
         struct timespec pause = {.tv_nsec = BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
-        error = try_reserve(port, base_name, &owner);
+        error = try_reserve(base_name, fd, owner);
     }
-    return error == EBUSY ? explain_busy(port, &owner) : error;
+    return error;
+}
+
+int sv_interface_reserve(struct sv_netdev_port *port)
+{
+    struct owner owner = {.uid = 0};
+    int error = reserve(port, port->ifindex, &port->guard_fd, &owner);
+    if (error == EBUSY)
+        return explain_busy(port, &owner);
+    if (error != 0 || port->vlan.ifindex == 0)
+        return error;
+    error = reserve(port, port->vlan.ifindex, &port->vlan_guard_fd, &owner);
+    return error == EBUSY ? explain_busy_vlan(port) : error;
 }
 
 /* ---- tc programs of an interface that is shared ---- */

@@ -169,7 +169,7 @@ static int open_descriptors(struct sv_netdev_port *port)
 
 int sv_netdev_port_open_interface(struct sv_netdev_port *port)
 {
-    port->guard_fd = port->mac_filter_fd = port->tso_fd = port->missed_fd = -1;
+    port->guard_fd = port->vlan_guard_fd = port->mac_filter_fd = port->tso_fd = port->missed_fd = -1;
     port->netlink_fd = port->wake_fd = port->rx_thread_epoll_fd = port->sockets_epoll_fd = -1;
     pthread_mutex_init(&port->event_mutex, NULL);
     port->max_mtu = port->kind->max_mtu;
@@ -196,6 +196,7 @@ void sv_netdev_port_close_interface(struct sv_netdev_port *port)
     sv_kernel_steering_close(port->steering);
     sv_broker_close(port->broker);
     close_if_open(port->guard_fd);
+    close_if_open(port->vlan_guard_fd);
     close_if_open(port->mac_filter_fd);
     close_if_open(port->tso_fd);
     close_if_open(port->missed_fd);

@@ -76,6 +76,7 @@ struct sv_netdev_port {
     bool delivers_gso;              /* the port can deliver GSO frames unsegmented */
 
     int guard_fd;                   /* abstract socket that reserves the interface or marks the tc program, or -1 */
+    int vlan_guard_fd;              /* the same for the VLAN interface, or -1 */
     int mac_filter_fd;              /* packet socket that holds the MAC filter entries; with a broker, any socket */
     int tso_fd;                     /* packet socket that sends TSO payloads as one packet, or -1 */
     int missed_fd;                  /* file of the interface's rx_missed_errors in sysfs, or -1 */

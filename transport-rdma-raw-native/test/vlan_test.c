@@ -9,7 +9,9 @@
 #include <linux/if_packet.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { VLAN = 0x123, OTHER_VLAN = 0x124, PRIORITY = 3 << 13, TAG_BYTES = 4, MAX_KERNEL_FRAMES = 4 };
@@ -346,6 +348,40 @@ static void the_interface_below_has_one_user(void)
     vlan_close_wire(&wire);
 }
 
+/* Reserves the VLAN interface as another process does. Returns a socket, or -1 with errno. */
+static int reserve_vlan(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "rdma-raw/xdp/%u", ifindex);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    if (bind(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
+             (socklen_t)length) != 0) {
+        close(fd);
+        return -1;
+    }
+    CHECK_EQ(0, listen(fd, 1));
+    return fd;
+}
+
+/* Modes that do not need the interface below open the VLAN interface itself. */
+static void a_vlan_has_one_user_in_all_modes(void)
+{
+    struct wire wire;
+    if (!have_namespace())
+        return;
+    vlan_open_wire(&wire, 1500);
+    CHECK_EQ(-1, reserve_vlan());
+    CHECK_EQ(EADDRINUSE, errno);
+    vlan_close_wire(&wire);
+    vlan_open(&wire, 1500);
+    int other = reserve_vlan();
+    CHECK(other >= 0);
+    check_refused(device, EBUSY, "in another mode");
+    close(other);
+    vlan_close(&wire);
+}
+
 /* The interface below a VLAN may have longer frames, for which it may need another kind of program. */
 static void a_vlan_may_have_a_smaller_mtu(void)
 {
@@ -443,6 +479,7 @@ const struct test vlan_tests[] = {
     {"VLAN: rules with a tag of their own are refused", rules_with_a_tag_of_their_own_are_refused},
     {"VLAN: those that cannot be served are refused", vlans_that_cannot_be_served_are_refused},
     {"VLAN: the interface below has one user", the_interface_below_has_one_user},
+    {"VLAN: it has one user in all modes", a_vlan_has_one_user_in_all_modes},
     {"VLAN: its MTU may be smaller than that of the interface below", a_vlan_may_have_a_smaller_mtu},
     {"VLAN: the port follows the VLAN interface", the_port_follows_the_vlan_interface},
     {"VLAN: a removed one leaves its frames to the kernel", a_removed_vlan_leaves_its_frames_to_the_kernel},
