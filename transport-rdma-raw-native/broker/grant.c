@@ -239,7 +239,7 @@ static int finish_device(struct grant *grant)
                                        strerror(error));
 }
 
-/* The maps and the memory belong to the grant. So does the map of programs, the only descriptor of a resumed device. */
+/* The grant keeps the maps and the memory. A resumed device gets one descriptor, a map that the grant keeps too. */
 static bool is_to_be_closed(const struct grant *grant, unsigned at)
 {
     return !grant->is_resumed && (at == SV_BROKER_FD_XDP_LINK || at >= SV_BROKER_FD_SOCKETS);

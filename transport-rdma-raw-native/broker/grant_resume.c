@@ -48,7 +48,7 @@ int grant_resume(struct grant *grant, const struct sv_broker_resume *wanted, uid
     return error;
 }
 
-/* Moves a passed descriptor out of those that grant_close() closes. */
+/* Takes a passed descriptor, which grant_close() then does not close. */
 static int take(struct grant *grant, unsigned at)
 {
     int fd = grant->passed[at];

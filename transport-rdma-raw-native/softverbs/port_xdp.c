@@ -14,8 +14,8 @@
  *   tap       a tc ingress program redirects the frames to a TAP interface with the sockets and generic XDP. The
  *             kernel's own frames are never copied, and the library's frames pass the kernel's packet queue once more.
  *
- * A VLAN interface has no driver of its own. In modes native and zerocopy the port opens the interface below it and
- * handles the tags (vlan.h); in the other modes it opens the VLAN interface. Its frames have no tag.
+ * A VLAN interface has no network card. In modes native and zerocopy the port opens the interface below it and handles
+ * the tags (vlan.h). In the other modes it opens the VLAN interface, and its frames have no tag.
  *
  * In mode tap any number of processes may have such a port on an interface. Each has its TAP interface and program, and
  * sends through a packet socket. The programs run in sequence: a frame that rules of several processes take goes to the

@@ -24,7 +24,7 @@ static void count_queues(const struct sv_netdev_family *family, int ifindex, str
     }
 }
 
-/* Returns the interface whose driver serves native mode and zero copy: the one below a VLAN interface, if usable. */
+/* Returns the interface that native mode and zero copy open. For a VLAN it is the one below, if that can be used. */
 static int driven_ifindex(const char *netdev, int ifindex)
 {
     struct sv_vlan vlan;

@@ -217,20 +217,25 @@ static int open_kernel_socket(int interface)
     return fd;
 }
 
+static struct ibv_flow *create_ipv4_rule(struct side *side)
+{
+    struct rule rule;
+    rule_init(&rule, 0);
+    rule_eth(&rule, mac_b, NULL, ETH_P_IP, -1);
+    return must_create(side, &rule);
+}
+
 static void other_frames_stay_with_the_kernel(void)
 {
     static const struct { int tag; uint16_t type; } others[] = {
         {-1, 0}, {OTHER_VLAN, ETH_P_8021Q}, {VLAN, ETH_P_8021AD}, {0, ETH_P_8021Q}};
     struct wire wire;
-    struct rule rule;
     uint8_t frame[2048], received[2048];
     struct softverbs_counters counters;
     if (!have_namespace())
         return;
     vlan_open_wire(&wire, 1500);
-    rule_init(&rule, 0);
-    rule_eth(&rule, mac_b, NULL, ETH_P_IP, -1);
-    struct ibv_flow *flow = must_create(&wire.side[1], &rule);
+    struct ibv_flow *flow = create_ipv4_rule(&wire.side[1]);
     int kernel = open_kernel_socket((int)parent);
     CHECK_EQ(0, post_recv_slot(&wire.side[1], 0, SLOT_BYTES));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -422,14 +427,11 @@ static void check_is_the_kernels(struct wire *wire)
 static void the_port_follows_the_vlan_interface(void)
 {
     struct wire wire;
-    struct rule rule;
     uint8_t frame[2048];
     if (!have_namespace())
         return;
     vlan_open_wire(&wire, 1500);
-    rule_init(&rule, 0);
-    rule_eth(&rule, mac_b, NULL, ETH_P_IP, -1);
-    struct ibv_flow *flow = must_create(&wire.side[1], &rule);
+    struct ibv_flow *flow = create_ipv4_rule(&wire.side[1]);
     run("ip link set %s down", device);
     await_port(&wire, IBV_PORT_DOWN);
     check_is_the_kernels(&wire);
@@ -445,13 +447,10 @@ static void the_port_follows_the_vlan_interface(void)
 static void a_removed_vlan_leaves_its_frames_to_the_kernel(void)
 {
     struct wire wire;
-    struct rule rule;
     if (!have_namespace())
         return;
     vlan_open_wire(&wire, 1500);
-    rule_init(&rule, 0);
-    rule_eth(&rule, mac_b, NULL, ETH_P_IP, -1);
-    struct ibv_flow *flow = must_create(&wire.side[1], &rule);
+    struct ibv_flow *flow = create_ipv4_rule(&wire.side[1]);
     run("ip link del %s", device);
     await_port(&wire, IBV_PORT_DOWN);
     check_is_the_kernels(&wire);

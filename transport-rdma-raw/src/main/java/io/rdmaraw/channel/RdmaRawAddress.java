@@ -41,8 +41,8 @@ public final class RdmaRawAddress extends SocketAddress {
     }
 
     /**
-     * Returns an address on the port of a device that is connected to the network. It is port 1, except in switchdev
-     * mode.
+     * Returns an address on the port of a device that is connected to the network. In switchdev mode it is
+     * the port of the uplink.
      *
      * @param deviceName name of the device, not empty
      * @param flows flows that the channel receives; none for a channel that only sends

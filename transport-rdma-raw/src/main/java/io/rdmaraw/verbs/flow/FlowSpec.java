@@ -57,7 +57,7 @@ public final class FlowSpec {
         acceptsGso = builder.acceptsGso;
     }
 
-    /** Returns a builder. Without further conditions, the rule matches every frame on port 1 with priority 0. */
+    /** Returns a builder. Without further conditions, the rule matches every frame, with priority 0. */
     public static FlowSpecBuilder builder() {
         return new FlowSpecBuilder();
     }

@@ -65,8 +65,8 @@ public final class VerbsContext extends VerbsObject {
     }
 
     /**
-     * Returns the port of the network interface by which the device was opened, or the port through which the device
-     * reaches the network. It is 1, except in switchdev mode.
+     * Returns the port of the network interface by which the device was opened. If it was opened by the name of the
+     * RDMA device, this is the port through which it reaches the network: in switchdev mode that of the uplink.
      */
     public int ownPort() {
         return ownPort;

@@ -54,7 +54,7 @@ public final class HardwareCounters {
         return outOfBufferDrops;
     }
 
-    /** Reads the frames dropped since the driver was loaded. */
+    /** Returns the frames dropped so far, also before this process began. */
     public long outOfBufferTotal() {
         return sum();
     }
