@@ -191,6 +191,8 @@ static void pass(struct sender *s, uint32_t payload, unsigned by_kernel)
 static void the_kernel_segments(const char *kind)
 {
     struct sender s;
+    if (strcmp(kind, "xdp") == 0 && !is_linux_6_6())
+        return;
     sender_open(&s, kind, 0);
     for (int v6 = 0; v6 < 2; v6++) {
         put_header(&s, v6, -1);
@@ -206,6 +208,8 @@ static void interfaces_pass_them_on(const char *kind)
 {
     struct sender s;
     struct softverbs_counters from, to;
+    if (strcmp(kind, "xdp") == 0 && !is_linux_6_6())
+        return;
     sender_open_to(&s, kind, "packet", 1);
     for (int v6 = 0; v6 < 2; v6++) {
         put_header(&s, v6, -1);

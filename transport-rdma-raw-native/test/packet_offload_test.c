@@ -192,6 +192,8 @@ static void for_each_way(uint16_t payload, uint16_t segment)
         return;
     receiver_open(&r);
     for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        if (segment != 0 && ways[i].protocol == UDP && !is_linux_6_2())
+            continue;
         make(&packet, ways[i].protocol, ways[i].v6, ways[i].vlan, payload, segment);
         pass(&r, &packet);
     }
@@ -224,7 +226,7 @@ static void test_tunnels(void)
 {
     enum { DATAGRAM = 300, DATAGRAMS = 3, VXLAN = 4789 };
     struct receiver r;
-    if (!have_namespace())
+    if (!have_namespace() || !is_linux_6_2())
         return;
     receiver_open(&r);
     struct rule rule;
@@ -323,8 +325,10 @@ static void test_packets_that_cannot_be_segmented_are_counted_and_dropped(void)
     receiver_open(&r);
     make(&packet, TCP, false, -1, 60000, 10);           /* thousands of frames */
     packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, malformed);
-    make(&packet, UDP, false, -1, 20000, 2000);         /* datagrams above the MTU */
-    packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, malformed);
+    if (is_linux_6_2()) {
+        make(&packet, UDP, false, -1, 20000, 2000);     /* datagrams above the MTU */
+        packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, malformed);
+    }
     make(&packet, TCP, false, -1, 20000, 1000);
     packet.frame[packet.l4 + 13] |= 0x02;               /* SYN */
     packets_that_cannot_be_segmented_are_counted_and_dropped(&r, &packet, flags);

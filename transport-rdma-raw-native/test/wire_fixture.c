@@ -33,6 +33,11 @@ static bool is_linux_6_from(unsigned least)
     return major > 6 || (major == 6 && minor >= least);
 }
 
+bool is_linux_6_2(void)
+{
+    return is_linux_6_from(2);
+}
+
 bool is_linux_6_17(void)
 {
     return is_linux_6_from(17);

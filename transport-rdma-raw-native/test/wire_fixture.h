@@ -31,6 +31,8 @@ extern _Thread_local void (*instead_of_pauses)(void);
 extern _Thread_local int (*error_of_getsockopt)(int fd, int level, int option);
 
 bool have_namespace(void);
+/* Returns true from Linux 6.2 on, where a packet socket sends several datagrams as one packet. */
+bool is_linux_6_2(void);
 /* Returns true from Linux 6.6 on, where AF_XDP accepts frames in several chunks and links hold tc programs. */
 bool is_linux_6_6(void);
 /* Returns true if the verifier accepts the programs without CAP_PERFMON: see sv_explain_missing_perfmon(). */

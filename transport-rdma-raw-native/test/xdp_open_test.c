@@ -83,10 +83,12 @@ static void a_kernel_without_multi_buffer_is_reported(void)
     run("ip link set %s mtu 3822", wire.name[0]);
     check_opens(wire.name[0], 0, "");
     kernel_is_old = false;
-    run("ip link set %s mtu 3823", wire.name[0]);
-    check_opens(wire.name[0], 0, "");
-    run("ip link set %s mtu 9001", wire.name[0]);
-    check_opens(wire.name[0], EMSGSIZE, "mtu 9000");
+    if (is_linux_6_6()) {
+        run("ip link set %s mtu 3823", wire.name[0]);
+        check_opens(wire.name[0], 0, "");
+        run("ip link set %s mtu 9001", wire.name[0]);
+        check_opens(wire.name[0], EMSGSIZE, "mtu 9000");
+    }
     link_close(&wire);
 }
 
