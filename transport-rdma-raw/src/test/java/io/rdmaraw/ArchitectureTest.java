@@ -39,7 +39,7 @@ class ArchitectureTest {
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
             .whereLayer("udp").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("takeover").mayOnlyBeAccessedByLayers("channel")
-            .whereLayer("kernel").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("kernel").mayOnlyBeAccessedByLayers("channel", "takeover")
             .whereLayer("tcp.stack").mayOnlyBeAccessedByLayers("channel", "takeover", "kernel")
             .whereLayer("host.userspace").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("host.loopback").mayOnlyBeAccessedByLayers("channel")

@@ -1,24 +1,112 @@
 package io.rdmaraw.channel;
 
 import io.netty.channel.Channel;
+import io.rdmaraw.loop.LoopTasks;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Fires accepted connections into the pipeline of a server channel while the user reads, and queues them otherwise.
- * Each child occupies a place of the server's backlog until it is fired or discarded.
+ * The accept queue of a server channel. It fires accepted connections into the pipeline while the user reads, and
+ * queues them otherwise. Each connection occupies a place of the backlog from its acceptance, by a loop or the kernel,
+ * until it is fired or discarded. Used on the channel's loop, unless a method says otherwise.
  */
 final class AcceptInbox extends Inbox<Channel> {
     private final RdmaRawServerSocketChannel server;
+    private final Runnable onRoom;
+    /** Number of connections in the backlog. */
+    private final AtomicInteger backlogSize = new AtomicInteger();
+    /** Whether the user reads. */
+    private volatile boolean reading;
+    private boolean readsWhenRegistered;
+    /** Whether the channel has left a loop and joined no other. */
+    private volatile boolean offLoop;
+    /** Connections that were accepted while the channel was {@link #offLoop}. */
+    private final Queue<Channel> acceptedOffLoop = new ConcurrentLinkedQueue<>();
 
-    AcceptInbox(RdmaRawServerSocketChannel server) {
+    /**
+     * Creates the accept queue of a server channel.
+     *
+     * @param onRoom run on any thread when {@link #acceptsNow} may have become true
+     */
+    AcceptInbox(RdmaRawServerSocketChannel server, Runnable onRoom) {
         super(server);
         this.server = server;
+        this.onRoom = onRoom;
+    }
+
+    // ---- the backlog ----
+
+    /** Reserves a place in the backlog. Returns false if it is full or the server is closed. Thread-safe. */
+    boolean reservePlace() {
+        if (!server.isOpen()) {
+            return false;
+        }
+        if (backlogSize.incrementAndGet() <= server.config().getBacklog()) {
+            return true;
+        }
+        backlogSize.decrementAndGet();
+        onRoom.run();
+        return false;
+    }
+
+    /** Reserves a place for a connection that the kernel has accepted, even if the backlog is full. Thread-safe. */
+    void reservePlaceOfKernel() {
+        backlogSize.incrementAndGet();
+        reading = server.config().isAutoRead();
+    }
+
+    /** Returns whether the backlog has a free place. Thread-safe. */
+    boolean hasFreePlace() {
+        return backlogSize.get() < server.config().getBacklog();
+    }
+
+    /** Returns whether the user reads and the backlog has a free place. Thread-safe. */
+    boolean acceptsNow() {
+        return reading && hasFreePlace();
+    }
+
+    private void releasePlace() {
+        backlogSize.decrementAndGet();
+        reading = isReadPending() || server.config().isAutoRead();
+        onRoom.run();
+    }
+
+    // ---- accepted connections ----
+
+    /** Adds a connection, which has a place in the backlog. The channel may have left the caller's loop. */
+    void add(Channel child) {
+        if (offLoop) {
+            acceptedOffLoop.add(child);
+            if (!offLoop) {
+                addAcceptedOffLoop();
+            }
+        } else if (!server.eventLoop().inEventLoop()) {
+            // The channel has joined another loop after the check of the caller.
+            LoopTasks.runOnLoopOf(server, () -> add(child), () -> discard(child));
+        } else if (receive(child)) {
+            endBurst();
+        }
+    }
+
+    private void addAcceptedOffLoop() {
+        for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {
+            add(child);
+        }
     }
 
     @Override
     boolean deliver(Channel child) {
         completeReadRequest();
-        server.releaseBacklogPlace();
+        releasePlace();
         return super.deliver(child);
+    }
+
+    @Override
+    void discard(Channel child) {
+        releasePlace();
+        child.unsafe().closeForcibly();
     }
 
     @Override
@@ -38,14 +126,71 @@ final class AcceptInbox extends Inbox<Channel> {
     }
 
     @Override
-    void discard(Channel child) {
-        // Releases the place in the backlog.
-        server.releaseBacklogPlace();
-        child.unsafe().closeForcibly();
+    void countReceived(int messages, int bytes) {
+        // Each child channel counts its own traffic.
+    }
+
+    // ---- the channel ----
+
+    @Override
+    void beginRead() {
+        if (server.isRegistered()) {
+            startReading();
+        } else {
+            // Bind was called directly after the registration. Netty calls no handler before the registration is
+            // complete.
+            readsWhenRegistered = true;
+        }
+    }
+
+    private void startReading() {
+        super.beginRead();
+        reading = true;
+        onRoom.run();
+    }
+
+    /** Called after the promise of a registration was completed. */
+    void registrationDone() {
+        if (readsWhenRegistered) {
+            readsWhenRegistered = false;
+            startReading();
+        }
+        offLoop = false;
+        addAcceptedOffLoop();
     }
 
     @Override
-    void countReceived(int messages, int bytes) {
-        // Each child channel counts its own traffic.
+    void stopReading() {
+        super.stopReading();
+        reading = false;
+    }
+
+    @Override
+    void joinLoop() {
+        super.joinLoop();
+        reading = isReadPending();
+    }
+
+    /** Lets new connections wait until the channel joins another loop. */
+    @Override
+    void leaveLoop() {
+        offLoop = server.isOpen();
+        reading = false;
+        super.leaveLoop();
+    }
+
+    /** Returns whether the channel has left a loop and joined no other. */
+    boolean isOffLoop() {
+        return offLoop;
+    }
+
+    @Override
+    int close() {
+        int dropped = super.close();
+        offLoop = false;
+        for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {
+            discard(child);
+        }
+        return dropped;
     }
 }

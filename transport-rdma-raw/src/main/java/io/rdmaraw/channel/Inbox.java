@@ -297,7 +297,7 @@ abstract class Inbox<M> {
     }
 
     /** Starts a read. */
-    final void beginRead() {
+    void beginRead() {
         readPending = true;
         scheduleDelivery();
     }
@@ -311,13 +311,13 @@ abstract class Inbox<M> {
     }
 
     /** Suspends reads because the channel leaves its loop. Messages are queued until it joins another loop. */
-    final void leaveLoop() {
+    void leaveLoop() {
         readSuspended |= readPending;
         readPending = false;
     }
 
     /** Resumes the suspended reads on the loop that the channel has joined. */
-    final void joinLoop() {
+    void joinLoop() {
         backlogScheduled = false;
         readPending |= readSuspended;
         readSuspended = false;
@@ -348,7 +348,7 @@ abstract class Inbox<M> {
     }
 
     /** Withdraws the pending read. */
-    final void stopReading() {
+    void stopReading() {
         readPending = false;
         readSuspended = false;
     }

@@ -12,9 +12,8 @@ import io.netty.util.concurrent.Future;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.device.QueueEvent;
-import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.TcpNetwork;
-import io.rdmaraw.kernel.KernelListener;
+import io.rdmaraw.kernel.KernelPort;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
@@ -25,7 +24,6 @@ import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.stack.ConnectionAcceptor;
 import io.rdmaraw.tcp.stack.ListeningPort;
 import io.rdmaraw.tcp.stack.TcpStack;
-import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.tcp.stack.TcpTransport;
 
 import java.io.IOException;
@@ -33,11 +31,6 @@ import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.List;
-import java.util.Queue;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A TCP server channel. Fires an {@link RdmaRawSocketChannel} for each accepted connection.
@@ -59,40 +52,20 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
 
     private final RdmaRawServerSocketChannelConfig config = new RdmaRawServerSocketChannelConfig(this);
-    private final AcceptInbox inbox = new AcceptInbox(this);
+    private final AcceptInbox inbox = new AcceptInbox(this, this::wakeKernelPort);
     private volatile InetSocketAddress localAddress;
     private volatile boolean hasJoinedLoop;
     /** Stacks of the loops that serve the port. */
     private List<TcpStack> stacks;
-    private final Set<ChannelOption<?>> ignoredOptions = ConcurrentHashMap.newKeySet();
-    private boolean readsWhenRegistered;
     private final ConnectionAcceptor acceptor = new Acceptor();
-    private final KernelListener.Server kernelServer = new KernelServer();
+    /** The kernel listens on the same port if it has the same addresses. */
+    private final KernelPort kernelPort = new KernelPort(new KernelServer());
     private volatile ListeningPort listeningPort;
     /** The group that opened {@link #listeningPort}, and its settings. */
     private EventLoopGroup portGroup;
     private RdmaRawIoHandlerConfig portConfig;
-    /** Whether the channel has left a loop and joined no other. */
-    private volatile boolean offLoop;
-    /** Connections that were accepted while the channel was {@link #offLoop}. */
-    private final Queue<Channel> acceptedOffLoop = new ConcurrentLinkedQueue<>();
-    /** Number of connections in the backlog: accepted by a loop or the kernel, but not yet fired into the pipeline. */
-    private final AtomicInteger backlogSize = new AtomicInteger();
-    /** Whether the user reads. Read by the thread that accepts from the kernel. */
-    private volatile boolean reading;
-    /** Kernel listener on the same port, if the kernel has the same addresses. */
-    private volatile KernelListener kernelListener;
-    /**
-     * Descriptor of the kernel socket while another process accepts from it; otherwise -1. Used on the loop's thread
-     * only.
-     */
-    private int suspendedKernelFd = -1;
-    /** Number of open connections that the kernel carries. */
-    private final AtomicInteger kernelConnections = new AtomicInteger();
     /** The port as offered to a successor process; null if it is not offered. */
     private TakeoverPort takeoverPort;
-    /** Failure to keep the kernel socket from answering when the port was opened; null if that succeeded. */
-    private volatile IOException kernelFilterFailure;
     /** Null before the first call of {@link #listen}. */
     private Boolean listensByDevice;
     /** Whether the first connection has determined which group serves the port. */
@@ -147,45 +120,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return null;
     }
 
-    /**
-     * Reserves a place in the backlog of connections that the user has not accepted. Returns false if the backlog is
-     * full. Can be called on any thread.
-     */
-    private boolean reserveBacklogPlace() {
-        if (!isOpen()) {
-            return false;
-        }
-        if (backlogSize.incrementAndGet() <= config.getBacklog()) {
-            return true;
-        }
-        backlogSize.decrementAndGet();
-        wakeKernelListener();
-        return false;
+    private void wakeKernelPort() {
+        kernelPort.wakeup();
     }
 
-    private boolean hasAcceptQueueRoom() {
-        return backlogSize.get() < config.getBacklog();
-    }
-
-    /**
-     * Returns whether a connection may be accepted from the kernel: the user reads and the backlog has a free place.
-     */
-    private boolean mayAcceptFromKernel() {
-        return reading && hasAcceptQueueRoom();
-    }
-
-    /** Releases the place of a connection that leaves the backlog. */
-    void releaseBacklogPlace() {
-        backlogSize.decrementAndGet();
-        reading = inbox.isReadPending() || config.isAutoRead();
-        wakeKernelListener();
-    }
-
-    private void wakeKernelListener() {
-        KernelListener listener = kernelListener;
-        if (listener != null && mayAcceptFromKernel()) {
-            listener.wakeup();
-        }
+    private void runOnLoop(Runnable action, Runnable onLoopEnded) {
+        LoopTasks.runOnLoopOf(this, action, onLoopEnded);
     }
 
     /** Creates the channel of an accepted connection, which has a place in the backlog. Can be called on any loop. */
@@ -193,43 +133,11 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         runOnLoop(() -> createChannel(transport), () -> transport.closeByChannel(true));
     }
 
-    /**
-     * Runs an action on the channel's loop. The channel may move while the task is queued, so the task checks the loop
-     * again.
-     */
-    private void runOnLoop(Runnable action, Runnable onLoopEnded) {
-        if (eventLoop().inEventLoop()) {
-            action.run();
-        } else {
-            LoopTasks.executeOrElse(eventLoop(), () -> runOnLoop(action, onLoopEnded), onLoopEnded);
-        }
-    }
-
     private void createChannel(TcpTransport transport) {
-        if (!isOpen()) {
+        if (isOpen()) {
+            inbox.add(new RdmaRawSocketChannel(this, transport));
+        } else {
             transport.closeByChannel(true);
-            return;
-        }
-        fire(new RdmaRawSocketChannel(this, transport));
-    }
-
-    private void fire(Channel child) {
-        if (offLoop) {
-            acceptedOffLoop.add(child);
-            if (!offLoop) {
-                fireAcceptedOffLoop();
-            }
-        } else if (!eventLoop().inEventLoop()) {
-            // The channel has joined another loop after the check of the caller.
-            runOnLoop(() -> fire(child), () -> inbox.discard(child));
-        } else if (inbox.receive(child)) {
-            inbox.endBurst();
-        }
-    }
-
-    private void fireAcceptedOffLoop() {
-        for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {
-            fire(child);
         }
     }
 
@@ -281,7 +189,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     private void serveByGroup(EventLoopGroup group) {
         ListeningPort served = listeningPort;
-        if (served == null || offLoop) {
+        if (served == null || inbox.isOffLoop()) {
             // A server that the kernel alone serves has no port.
             servingGroupDecided = !isOpen() || !Boolean.TRUE.equals(listensByDevice);
             return;
@@ -307,7 +215,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (listeningPort != null) {
             movePort(handler);
         }
-        if (localAddress != null && listeningPort == null && kernelListener == null) {
+        if (localAddress != null && listeningPort == null && !kernelPort.isOpen()) {
             servingGroupDecided = false;
             try {
                 listen(localAddress);
@@ -316,7 +224,6 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             }
         }
         inbox.joinLoop();
-        reading = inbox.isReadPending();
     }
 
     /**
@@ -335,17 +242,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
     @Override
     void kernelOptionChanged(NumberedOptions.Key key, byte[] value) throws IOException {
-        KernelListener listener = kernelListener;
-        if (listener != null) {
-            listener.setOption(key, value);
-        }
+        kernelPort.setOption(key, value);
     }
 
     /** Keeps the port open, as a kernel socket does. New connections wait until the channel joins another loop. */
     @Override
     void leaveLoop() {
-        offLoop = isOpen();
-        reading = false;
         inbox.leaveLoop();
     }
 
@@ -366,8 +268,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             listensByDevice = requireIoHandler().config().listensByDevice(address);
         }
         if (!listensByDevice) {
-            kernelListener = new KernelListener(kernelServer, address, 0);
-            return new InetSocketAddress(address.getAddress(), kernelListener.port());
+            return new InetSocketAddress(address.getAddress(), kernelPort.open(address, 0));
         }
         TcpNetwork network = stacks.getFirst().network();
         Takeover takeover = ioHandler().config().takeoverOrNull();
@@ -379,64 +280,29 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             predecessorFd = takeover.duplicateSocketOf(device, address);
         }
         if (network.isKernelServed()) {
-            kernelListener = predecessorFd < 0
-                    ? new KernelListener(kernelServer, address, network.linkIndex())
-                    : adoptKernelSocket(takeover, predecessorFd, address.getPort());
-            wanted = new InetSocketAddress(address.getAddress(), kernelListener.port());
+            int portNumber = address.getPort();
+            if (predecessorFd < 0) {
+                portNumber = kernelPort.open(address, network.linkIndex());
+            } else {
+                takeover.whenServing(kernelPort.adopt(predecessorFd, portNumber));
+            }
+            wanted = new InetSocketAddress(address.getAddress(), portNumber);
         }
         try {
-            kernelFilterFailure = null;
             portGroup = eventLoop().parent();
             portConfig = ioHandler().config();
             listeningPort = open(network.listen(wanted,
                     new PortSharing(false, config.isReusePort(), config.bindsForeignAddress())));
-            requireSilentKernelSocket();
+            kernelPort.requireSilent(listeningPort, device);
             if (takeover != null) {
-                takeoverPort = takeover.offer(new TakeoverServer(), device, listeningPort, predecessorFd >= 0);
+                takeoverPort = takeover.offer(this::runOnLoop, kernelPort, device, listeningPort,
+                        predecessorFd >= 0);
             }
         } catch (IOException | RuntimeException e) {
             stopListening();
             throw e;
         }
         return new InetSocketAddress(address.getAddress(), listeningPort.binding().port());
-    }
-
-    /**
-     * Adopts the kernel socket of the previous process. That process continues to accept until this one serves:
-     * connections accepted earlier would be lost if this process failed to start.
-     */
-    private KernelListener adoptKernelSocket(Takeover takeover, int listeningFd, int portNumber) throws IOException {
-        try {
-            KernelListener adopted = new KernelListener(kernelServer, listeningFd, portNumber, true);
-            takeover.whenServing(adopted::resume);
-            return adopted;
-        } finally {
-            Libc.close(listeningFd);
-        }
-    }
-
-    /**
-     * Checks that the kernel's listening socket does not answer segments for the device. A kernel that sees each frame
-     * would complete handshakes itself and send resets.
-     */
-    private void requireSilentKernelSocket() throws BindException {
-        IOException reason = kernelFilterFailure;
-        if (reason == null) {
-            return;
-        }
-        if (listeningPort.isVisibleToKernel()) {
-            throw new BindException("port " + listeningPort.binding().port()
-                    + " is not served: the kernel sees what comes by "
-                    + stacks.getFirst().deviceQueue().device().name()
-                    + ", and its socket of the port cannot be kept quiet: "
-                    + reason.getMessage());
-        }
-        warnOfKernelAnswers(listeningPort.binding().port(), reason);
-    }
-
-    private static void warnOfKernelAnswers(int portNumber, IOException reason) {
-        LOGGER.warn("port {}: the kernel's socket may answer what is for the device: {}", portNumber,
-                reason.getMessage());
     }
 
     private ListeningPort open(TcpNetwork.Binding binding) throws BindException {
@@ -460,32 +326,6 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         return existing;
     }
 
-    private void fireAcceptedFromKernel(Channel child) {
-        TcpStackStatistics statistics = stacks.getFirst().statistics();
-        boolean listens = kernelListener != null || suspendedKernelFd >= 0;
-        if (listens && isOpen()) {
-            statistics.kernelConnections++;
-            kernelConnections.incrementAndGet();
-            child.closeFuture().addListener(closed -> kernelConnections.decrementAndGet());
-            fire(child);
-            return;
-        }
-        backlogSize.decrementAndGet();
-        child.unsafe().closeForcibly();
-    }
-
-    private void closeKernelListener() {
-        KernelListener listener = kernelListener;
-        if (listener != null) {
-            kernelListener = null;
-            listener.close();
-        }
-        if (suspendedKernelFd >= 0) {
-            Libc.close(suspendedKernelFd);
-            suspendedKernelFd = -1;
-        }
-    }
-
     private void stopListening() {
         if (takeoverPort != null) {
             takeoverPort.withdraw();
@@ -496,7 +336,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             listeningPort = null;
             oldPort.stopListening();
         }
-        closeKernelListener();
+        kernelPort.close();
     }
 
     @Override
@@ -504,41 +344,21 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         markClosed();
         stopListening();
         inbox.close();
-        offLoop = false;
-        for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {
-            inbox.discard(child);
-        }
     }
 
     @Override
     protected void doBeginRead() {
-        if (isRegistered()) {
-            inbox.beginRead();
-            reading = true;
-            wakeKernelListener();
-        } else {
-            // Bind was called directly after the registration. Netty calls no handler before the registration is
-            // complete.
-            readsWhenRegistered = true;
-        }
+        inbox.beginRead();
     }
 
     @Override
     void registrationDone() {
-        if (readsWhenRegistered) {
-            readsWhenRegistered = false;
-            inbox.beginRead();
-            reading = true;
-            wakeKernelListener();
-        }
-        offLoop = false;
-        fireAcceptedOffLoop();
+        inbox.registrationDone();
     }
 
     @Override
     void stopReading() {
         inbox.stopReading();
-        reading = false;
     }
 
     @Override
@@ -560,12 +380,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private final class Acceptor implements ConnectionAcceptor {
         @Override
         public boolean hasAcceptQueueRoom() {
-            return RdmaRawServerSocketChannel.this.hasAcceptQueueRoom();
+            return inbox.hasFreePlace();
         }
 
         @Override
         public boolean reserveAcceptPlace() {
-            return RdmaRawServerSocketChannel.this.reserveBacklogPlace();
+            return inbox.reservePlace();
         }
 
         @Override
@@ -606,24 +426,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
         @Override
         public void filterKernelSocket(TcpNetwork.SteeredAddresses steered) {
-            KernelListener listener = kernelListener;
-            if (listener == null) {
-                return;
-            }
-            try {
-                listener.ignoreSteered(steered);
-            } catch (IOException e) {
-                if (listeningPort == null) {
-                    kernelFilterFailure = e;
-                } else {
-                    warnOfKernelAnswers(listener.port(), e);
-                }
-            }
+            kernelPort.ignoreSteered(steered);
         }
     }
 
     /** Connects the channel to the kernel's socket on its port. */
-    private final class KernelServer implements KernelListener.Server {
+    private final class KernelServer implements KernelPort.Server {
         @Override
         public Channel channel() {
             return RdmaRawServerSocketChannel.this;
@@ -651,15 +459,20 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
 
         @Override
         public boolean mayAccept() {
-            return mayAcceptFromKernel();
+            return inbox.acceptsNow();
         }
 
         @Override
         public void accepted(Channel child) {
             // Counted on the listener's thread, because it checks the count before it accepts the next connection.
-            backlogSize.incrementAndGet();
-            reading = config.isAutoRead();
-            runOnLoop(() -> fireAcceptedFromKernel(child), () -> child.unsafe().closeForcibly());
+            inbox.reservePlaceOfKernel();
+            runOnLoop(() -> {
+                if (isOpen() && kernelPort.countAccepted(child, stacks.getFirst().statistics())) {
+                    inbox.add(child);
+                } else {
+                    inbox.discard(child);
+                }
+            }, () -> child.unsafe().closeForcibly());
         }
 
         @Override
@@ -671,62 +484,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             }, () -> { });
         }
 
-        /** Returns whether an option is ignored for connections of the kernel. Logs each option once. */
         @Override
-        public boolean ignoresOption(ChannelOption<?> option) {
-            if (!RdmaRawSocketChannelConfig.hasOption(option)) {
-                return false;
-            }
-            if (ignoredOptions.add(option)) {
-                LOGGER.warn("{}: connections that the kernel carries, for example from this host, ignore the option {}:"
-                        + " the JDK's sockets do not support it", localAddress, option);
-            }
-            return true;
-        }
-    }
-
-    /** Connects the channel to its takeover. */
-    private final class TakeoverServer implements TakeoverPort.Server {
-        @Override
-        public void runOnLoop(Runnable action, Runnable onLoopEnded) {
-            RdmaRawServerSocketChannel.this.runOnLoop(action, onLoopEnded);
-        }
-
-        @Override
-        public int duplicateKernelSocket() throws IOException {
-            KernelListener listener = kernelListener;
-            if (listener == null) {
-                throw new IOException("the server is closed");
-            }
-            return listener.duplicate();
-        }
-
-        @Override
-        public void suspendKernelListener() throws IOException {
-            KernelListener listener = kernelListener;
-            if (listener != null) {
-                suspendedKernelFd = listener.duplicate();
-                kernelListener = null;
-                listener.close();
-            }
-        }
-
-        @Override
-        public void resumeKernelListener() throws IOException {
-            int listeningFd = suspendedKernelFd;
-            if (listeningFd >= 0) {
-                suspendedKernelFd = -1;
-                try {
-                    kernelListener = new KernelListener(kernelServer, listeningFd, localAddress.getPort(), false);
-                } finally {
-                    Libc.close(listeningFd);
-                }
-            }
-        }
-
-        @Override
-        public int kernelConnections() {
-            return kernelConnections.get();
+        public boolean supportsOption(ChannelOption<?> option) {
+            return RdmaRawSocketChannelConfig.hasOption(option);
         }
     }
 

@@ -8,32 +8,25 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.channel.socket.ChannelOutputShutdownEvent;
 import io.netty.channel.socket.SocketChannel;
-import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.StringUtil;
-import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpConnection;
-import io.rdmaraw.tcp.stack.ConnectionOwner;
 import io.rdmaraw.tcp.stack.StreamTransport;
-import io.rdmaraw.tcp.stack.TcpOpener;
 import io.rdmaraw.tcp.stack.TcpStack;
-import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.tcp.stack.TcpTransport;
 
 import java.io.IOException;
-import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.NotYetConnectedException;
 import java.nio.file.Path;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -58,24 +51,11 @@ import java.util.function.Consumer;
 public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implements SocketChannel {
     private static final int MAX_MESSAGES_PER_READ = 16;
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
-    private static final long ARRIVAL_TIMEOUT_MILLIS = 100;
 
     private final RdmaRawSocketChannelConfig config = new RdmaRawSocketChannelConfig(this);
     private final StreamInbox inbox = new StreamInbox(this);
-    private final TransportOwner transportOwner = new TransportOwner();
-    /** The connection, from connect or accept on. Kept after the channel is closed. */
-    private volatile StreamTransport transport;
-    private volatile TcpStack tcpStack;
-    private volatile boolean established;
+    private final StreamConnection connection = new StreamConnection(this, inbox);
     private volatile boolean outputShutdown;
-    private volatile InetSocketAddress localAddress;
-    private volatile InetSocketAddress remoteAddress;
-    private InetSocketAddress requestedLocal;
-    /** The port that {@code bind} has reserved, until the channel connects or closes; null if there is none. */
-    private TcpNetwork.Binding reservedPort;
-    private boolean hasJoinedLoop;
-    /** Completes when an accepted connection arrives from its server's loop; null unless the registration waits. */
-    private Promise<Void> arrival;
     /** The latest capture; null if there was none. */
     private ConnectionCapture capture;
 
@@ -87,9 +67,9 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     /** Creates the channel of an accepted connection. */
     RdmaRawSocketChannel(RdmaRawServerSocketChannel parent, TcpTransport accepted) {
         super(parent);
-        transport = accepted;
+        connection.setAccepted(accepted);
         parent.config().applyTo(config);
-        establish();
+        connection.establish();
     }
 
     @Override
@@ -104,7 +84,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public boolean isActive() {
-        return isOpen() && established;
+        return isOpen() && connection.isEstablished();
     }
 
     @Override
@@ -119,20 +99,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     public InetSocketAddress localAddress() {
-        StreamTransport current = transport;
-        if (localAddress == null && current != null) {
-            // Created on demand, because the two addresses are a tenth of the garbage of a short connection.
-            localAddress = current.localAddress();
-        }
-        return localAddress;
+        return connection.localAddress();
     }
 
     @Override
     public InetSocketAddress remoteAddress() {
-        if (remoteAddress == null && established) {
-            remoteAddress = transport.remoteAddress();
-        }
-        return remoteAddress;
+        return connection.remoteAddress();
     }
 
     @Override
@@ -152,11 +124,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      */
     public Future<RdmaRawTcpInfo> tcpInfo() {
         Promise<RdmaRawTcpInfo> promise = eventLoop().newPromise();
-        StreamTransport current = transport;
-        if (current == null) {
+        StreamTransport transport = transport();
+        if (transport == null) {
             return promise.setFailure(new NotYetConnectedException());
         }
-        current.info(promise);
+        transport.info(promise);
         return promise;
     }
 
@@ -183,12 +155,12 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     /** Returns the connection; null before connect or accept. */
     StreamTransport transport() {
-        return transport;
+        return connection.transport();
     }
 
     @Override
     String carrierOrNull() {
-        return transport instanceof KernelTransport ? "kernel" : super.carrierOrNull();
+        return connection.isOfKernel() ? "kernel" : super.carrierOrNull();
     }
 
     /** Applies a changed option to the connection, if there is one, on its loop. */
@@ -203,67 +175,30 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      *         applies the current value
      */
     void applyChange(Consumer<TcpConnection> change, Consumer<TcpConnection> ifMoved) {
-        StreamTransport current = transport;
-        if (current != null) {
-            current.applyChange(change, ifMoved);
+        StreamTransport transport = transport();
+        if (transport != null) {
+            transport.applyChange(change, ifMoved);
         }
     }
 
     @Override
     void kernelOptionChanged(NumberedOptions.Key key, byte[] value) throws IOException {
-        if (transport instanceof KernelTransport kernel) {
+        if (transport() instanceof KernelTransport kernel) {
             kernel.setKernelOption(key, value);
         }
     }
 
     // ---- event loop ----
 
-    /**
-     * Moves an accepted connection from its server's loop to the loop that the channel registers with. The registration
-     * waits for the connection, so that {@code channelActive} can write. The wait is bounded: a handler of the server's
-     * loop may block until the channel is registered, and the connection stays there until that handler returns.
-     */
     @Override
     Future<?> prepareToJoin(RdmaRawIoHandler handler) throws IOException {
-        if (transport instanceof TcpTransport connection) {
-            requireDevice(handler, connection.stack().deviceQueue().device().name());
-        }
-        if (parent() == null || hasJoinedLoop || transport.loop() == eventLoop()) {
-            return null;
-        }
-        tcpStack = handler.openTcpStack();
-        Promise<Void> arrived = eventLoop().newPromise();
-        Future<?> timeout = eventLoop().schedule(() -> arrived.trySuccess(null), ARRIVAL_TIMEOUT_MILLIS,
-                TimeUnit.MILLISECONDS);
-        arrived.addListener(done -> timeout.cancel(false));
-        arrival = arrived;
-        transport.attach(transportOwner, tcpStack);
-        return arrived;
-    }
-
-    /** Checks that a loop can carry the connection. Another device may lead to another network. */
-    private static void requireDevice(RdmaRawIoHandler loop, String device) {
-        if (!device.equals(loop.config().device())) {
-            throw new IllegalStateException("the connection is on " + device + ", but the group uses "
-                    + loop.config().device() + ": register the channel with a group for " + device);
-        }
+        return connection.prepareToJoin(handler);
     }
 
     @Override
     void joinLoop(RdmaRawIoHandler handler) throws IOException {
         inbox.joinLoop();
-        ((StreamUnsafe) unsafe()).connector.joinLoop();
-        hasJoinedLoop = true;
-        if (transport != null) {
-            if (arrival == null) {
-                tcpStack = handler.openTcpStack();
-                transport.attach(transportOwner, tcpStack);
-            }
-            arrival = null;
-            if (parent() != null) {
-                parent().onConnectionRegistered(eventLoop());
-            }
-        }
+        connection.joinLoop(handler);
     }
 
     @Override
@@ -271,158 +206,31 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         if (capture != null && isOpen()) {
             capture.end();
         }
-        tcpStack = null;
-        ((StreamUnsafe) unsafe()).connector.leaveLoop();
-        if (transport != null) {
-            transport.detach();
-        }
+        connection.leaveLoop();
+    }
+
+    StreamConnection connection() {
+        return connection;
     }
 
     /** Returns the TCP stack of the channel's loop; null while the channel is on no loop. */
     TcpStack tcpStack() {
-        return tcpStack;
+        return connection.tcpStack();
     }
-
-    // ---- connecting ----
 
     @Override
     protected void doBind(SocketAddress address) throws IOException {
-        requireUnbound();
-        InetSocketAddress local = requireResolved(address);
-        TcpOpener opener = requireIoHandler().openTcpStack().opener();
-        if (isForeign(opener, local) || config.bindsWithoutPort() && local.getPort() == 0) {
-            requestedLocal = local;
-        } else {
-            reservedPort = opener.reserve(local);
-            requestedLocal = new InetSocketAddress(local.getAddress(), reservedPort.port());
-        }
-        localAddress = requestedLocal;
+        connection.bind(requireResolved(address));
     }
 
-    /**
-     * Returns whether this host does not have a local address and the options permit the kernel's socket to use it.
-     *
-     * @throws IOException if this host does not have the address and the options do not permit to use it
-     */
-    private boolean isForeign(TcpOpener opener, InetSocketAddress local) throws IOException {
-        try {
-            opener.checkLocal(local);
-            return false;
-        } catch (IOException e) {
-            if (!config.bindsForeignAddress()) {
-                throw e;
-            }
-            return true;
-        }
+    /** Sends what has been flushed. Called when there is room again, or when the connection has changed. */
+    void resumeFlush() {
+        ((StreamUnsafe) unsafe()).resumeFlush();
     }
 
-    private void requireUnbound() throws BindException {
-        if (transport != null || requestedLocal != null) {
-            throw new BindException("the channel is bound already, to " + localAddress);
-        }
-    }
-
-    private void releaseReservedPort() {
-        if (reservedPort != null) {
-            reservedPort.close();
-            reservedPort = null;
-        }
-    }
-
-    private void startConnecting(InetSocketAddress remote, SocketAddress localOrNull) throws IOException {
-        tcpStack = requireIoHandler().openTcpStack();
-        if (localOrNull != null) {
-            requireUnbound();
-            InetSocketAddress local = requireResolved(localOrNull);
-            isForeign(tcpStack.opener(), local);
-            requestedLocal = local;
-            localAddress = requestedLocal;
-        }
-        releaseReservedPort();
-        int mark = config.mark();
-        if (!ioHandler().config().connectsByDevice(remote)
-                || requestedLocal != null && isForeign(tcpStack.opener(), requestedLocal)
-                || tcpStack.opener().isForKernel(requestedLocal, remote, mark)) {
-            requireNoMark(mark, remote);
-            KernelTransport opening = newKernelTransport(tcpStack.statistics());
-            transport = opening;
-            if (config.isTcpFastOpenConnect()) {
-                flushEarlyData();
-            }
-            opening.connect(requestedLocal, remote);
-        } else {
-            TcpTransport opening = tcpStack.opener().connect(requestedLocal, remote, mark, transportOwner);
-            transport = opening;
-            // Cleared, because the requested address may have port 0. The actual port is read from the transport.
-            localAddress = null;
-            if (config.isTcpFastOpenConnect()) {
-                opening.sendWithSyn(flushEarlyData(), RdmaRawByteBufAllocator.DEFAULT);
-            }
-        }
-    }
-
-    KernelTransport newKernelTransport(TcpStackStatistics statistics) {
-        return new KernelTransport(transportOwner, statistics);
-    }
-
-    /** Rejects a mark on a connection of the kernel. Its packets would be routed without the mark. */
-    private static void requireNoMark(int mark, InetSocketAddress remote) throws IOException {
-        if (mark != 0) {
-            throw new IOException("SO_MARK is " + mark + ", but the kernel has to carry the connection to "
-                    + remote + ", and the JDK's sockets cannot be marked: have its route lead to the device's"
-                    + " interface, or leave the option out");
-        }
-    }
-
-    /** Flushes messages written before connecting. They are sent with the SYN or as soon as the connection is open. */
-    private ChannelOutboundBuffer flushEarlyData() {
-        ChannelOutboundBuffer written = unsafe().outboundBuffer();
-        written.addFlush();
-        return written;
-    }
-
-    private void establish() {
-        localAddress = null;
-        established = true;
-    }
-
-    // ---- events of the transport ----
-
-    /** Handles a change of the connection: it is established, received data, has send room, or has ended. */
-    void transportChanged() {
-        if (!isOpen()) {
-            // The transport is notified of the close later and drops received data then.
-            return;
-        }
-        if (arrival != null) {
-            // This completes the registration. Handlers called by it may close the channel.
-            arrival.trySuccess(null);
-            if (!isOpen()) {
-                return;
-            }
-        }
-        StreamTransport current = transport;
-        StreamUnsafe unsafe = (StreamUnsafe) unsafe();
-        if (current.isConnected() && !established) {
-            establish();
-            remoteAddress = unsafe.connector.peer();
-            unsafe.connector.succeed();
-            if (config.isTcpFastOpenConnect()) {
-                // Sends the data that did not fit into the SYN.
-                unsafe.resumeFlush();
-            }
-        }
-        if (!established) {
-            if (current.isClosed()) {
-                unsafe.connector.fail(current.connectFailure());
-            }
-            return;
-        }
-        inbox.transportChanged(current);
-        // If the connection is closed, the flush fails the pending writes.
-        if (current.pollSendRoom() || current.isClosed() && isOpen()) {
-            unsafe.resumeFlush();
-        }
+    /** Closes the channel; the flushed messages fail with the cause. */
+    void closeNow(Throwable cause) {
+        ((StreamUnsafe) unsafe()).closeNow(cause);
     }
 
     // ---- reading ----
@@ -487,11 +295,11 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
 
     @Override
     protected void doWrite(ChannelOutboundBuffer in) throws Exception {
-        StreamTransport current = transport;
+        StreamTransport transport = transport();
         // While the connection moves between loops, writes stay in the outbound buffer. Attaching resumes them.
-        if (current.isAttached()) {
+        if (transport.isAttached()) {
             // Data that must be copied is copied to registered memory, regardless of the user's allocator.
-            current.write(in, RdmaRawByteBufAllocator.DEFAULT);
+            transport.write(in, RdmaRawByteBufAllocator.DEFAULT);
         }
     }
 
@@ -564,7 +372,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
             throw new NotYetConnectedException();
         }
         outputShutdown = true;
-        transport.shutdownOutput();
+        transport().shutdownOutput();
     }
 
     @Override
@@ -617,104 +425,28 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     @Override
     protected void doClose() {
         markClosed();
-        StreamUnsafe unsafe = (StreamUnsafe) unsafe();
-        unsafe.connector.close();
-        inbox.stopReading();
-        releaseReservedPort();
-        StreamTransport current = transport;
-        if (current != null) {
-            current.closeByChannel(config.getSoLinger() == 0);
-        }
-        if (arrival != null) {
-            arrival.tryFailure(new ClosedChannelException());
-        }
-    }
-
-    /** Receives the transport's calls, so that these methods are not visible to users of the channel. */
-    private final class TransportOwner implements ConnectionOwner, KernelTransport.Owner {
-        @Override
-        public void transportChanged() {
-            RdmaRawSocketChannel.this.transportChanged();
-        }
-
-        @Override
-        public TcpStack tcpStack() {
-            return tcpStack;
-        }
-
-        @Override
-        public int sendBufferBytes(TcpConnection connection) {
-            return config.sendBufferBytes(connection);
-        }
-
-        @Override
-        public boolean consolidatesFlushes() {
-            return config.consolidatesFlushes();
-        }
-
-        @Override
-        public void applyOptions(TcpConnection connection) {
-            config.applyTo(connection);
-        }
-
-        @Override
-        public SocketChannel channel() {
-            return RdmaRawSocketChannel.this;
-        }
-
-        @Override
-        public boolean isOnLoop() {
-            return ioHandler() != null;
-        }
-
-        @Override
-        public void applyOptions(SocketChannelConfig socket) {
-            config.applyTo(socket);
-        }
-
-        @Override
-        public NumberedOptions kernelOptions() {
-            return config.kernelOptions();
-        }
-
-        @Override
-        public void closeAfterFailedWrite(Throwable cause) {
-            ((StreamUnsafe) unsafe()).closeNow(cause);
-        }
+        connection.close();
     }
 
     /** Implements Netty's channel life cycle and connecting. */
     private final class StreamUnsafe extends AbstractUnsafe {
-        private final StreamConnector connector = new StreamConnector(RdmaRawSocketChannel.this, this::closeNow);
-
         @Override
         public void connect(SocketAddress remote, SocketAddress local, ChannelPromise promise) {
             if (promise.isDone() || !ensureOpen(promise)) {
                 return;
             }
             try {
-                connect(requireResolved(remote), local, promise);
+                connection.connect(requireResolved(remote), local, promise);
             } catch (Throwable t) {
                 promise.tryFailure(annotateConnectException(t, remote));
                 closeIfClosed();
             }
         }
 
-        private void connect(InetSocketAddress remote, SocketAddress local, ChannelPromise promise)
-                throws IOException {
-            connector.begin(remote, promise);
-            try {
-                startConnecting(remote, local);
-            } catch (IOException | RuntimeException e) {
-                connector.end();
-                throw e;
-            }
-        }
-
         @Override
         protected Executor prepareToClose() {
-            StreamTransport current = transport;
-            if (config.getSoLinger() <= 0 || !isActive() || !current.isAttached()) {
+            StreamTransport transport = transport();
+            if (config.getSoLinger() <= 0 || !isActive() || !transport.isAttached()) {
                 return null;
             }
             try {
@@ -723,14 +455,10 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
                 // Netty calls doClose() again, and fails the promise if that fails too.
                 return null;
             }
-            return new LingeringClose(current, eventLoop(), config.getSoLinger());
+            return new LingeringClose(transport, eventLoop(), config.getSoLinger());
         }
 
-        private void closeNow() {
-            close(voidPromise());
-        }
-
-        private void closeNow(Throwable cause) {
+        void closeNow(Throwable cause) {
             ClosedChannelException closed = new ClosedChannelException();
             closed.initCause(cause);
             close(voidPromise(), cause, closed);

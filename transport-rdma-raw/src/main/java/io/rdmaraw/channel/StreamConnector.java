@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.ConnectTimeoutException;
 import io.netty.channel.EventLoop;
@@ -19,17 +20,15 @@ import java.util.concurrent.TimeUnit;
  * thread only.
  */
 final class StreamConnector {
-    private final RdmaRawSocketChannel channel;
-    private final Runnable closeAction;
+    private final Channel channel;
     private ChannelPromise promise;
     private InetSocketAddress remote;
     private int timeoutMillis;
     private long beginNanos;
     private Future<?> timeout;
 
-    StreamConnector(RdmaRawSocketChannel channel, Runnable close) {
+    StreamConnector(Channel channel) {
         this.channel = channel;
-        closeAction = close;
     }
 
     /**
@@ -61,11 +60,15 @@ final class StreamConnector {
         EventLoop loop = channel.eventLoop();
         if (loop.inEventLoop()) {
             end();
-            closeAction.run();
+            closeChannel();
         } else {
             // The channel has moved to another loop. If that loop has ended, it has closed the channel.
             LoopTasks.executeOrElse(loop, this::cancelled, () -> { });
         }
+    }
+
+    private void closeChannel() {
+        channel.unsafe().close(channel.voidPromise());
     }
 
     /** Schedules the rest of the timeout on the channel's loop. Called when an attempt begins and after each move. */
@@ -101,7 +104,7 @@ final class StreamConnector {
         if (pending != null && pending.tryFailure(new ConnectTimeoutException("connection timed out after "
                 + timeoutMillis + " ms: " + remote))) {
             end();
-            closeAction.run();
+            closeChannel();
         }
     }
 
@@ -118,7 +121,7 @@ final class StreamConnector {
         }
         if (!notified) {
             // The promise was cancelled, and the cancellation has not been handled yet.
-            closeAction.run();
+            closeChannel();
         }
     }
 
@@ -127,7 +130,7 @@ final class StreamConnector {
         ChannelPromise pending = end();
         if (pending != null) {
             pending.tryFailure(StreamErrors.withAddress(cause, target));
-            closeAction.run();
+            closeChannel();
         }
     }
 

@@ -1,8 +1,6 @@
 package io.rdmaraw.kernel;
 
-import io.netty.channel.Channel;
 import io.netty.channel.ChannelException;
-import io.netty.channel.ChannelOption;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.Errno;
@@ -34,7 +32,7 @@ import java.util.concurrent.locks.LockSupport;
  * <p>A thread accepts, because such connections are few. If the event loop accepted, the socket would be an NIO
  * channel: the loop would have to sleep in a selector, and another thread would have to wake it for each frame.
  */
-public final class KernelListener {
+final class KernelListener {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelListener.class);
     /** Pause after a failure such as EMFILE, as long as that of Netty's ServerBootstrap. */
     private static final long RETRY_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -46,39 +44,8 @@ public final class KernelListener {
                     + " 0.0.0.0 or :: for all of them");
     private static final Duration END_TIMEOUT = Duration.ofSeconds(1);
 
-    /** The server channel that listens on the port. The methods are called on any thread. */
-    public interface Server {
-        /** Returns the parent of the accepted channels. */
-        Channel channel();
-
-        int backlog();
-
-        /** Returns {@code SO_MARK}; 0 if it is not set. */
-        int mark();
-
-        /** Returns the options of the socket that are given by number. */
-        NumberedOptions kernelOptions();
-
-        boolean isReusePort();
-
-        /** Returns whether the channel accepts connections now. If not, it calls {@link #wakeup} later. */
-        boolean mayAccept();
-
-        /** Receives the channel of an accepted connection. Called on the listener's thread. */
-        void accepted(Channel connection);
-
-        /** Called if accepting has failed. The listener retries after a pause. */
-        void acceptFailed(Exception cause);
-
-        /**
-         * Called if a user sets an option that kernel sockets do not support.
-         *
-         * @return whether connections on the device support the option. If so, it is left out on this connection
-         */
-        boolean ignoresOption(ChannelOption<?> option);
-    }
-
-    private final Server server;
+    private final KernelPort owner;
+    private final KernelPort.Server server;
     private final ServerSocketChannel socket;
     private final Thread acceptThread;
     /** Descriptor of the socket; -1 if unknown. */
@@ -94,8 +61,9 @@ public final class KernelListener {
      *                        until {@link #ignoreSteered} is called, because the flow rules for the port do not exist
      *                        yet
      */
-    public KernelListener(Server server, InetSocketAddress local, int deviceLinkIndex) throws IOException {
-        this.server = server;
+    KernelListener(KernelPort owner, InetSocketAddress local, int deviceLinkIndex) throws IOException {
+        this.owner = owner;
+        server = owner.server();
         socket = ServerSocketChannel.open();
         try {
             fd = ServerDescriptor.find(socket);
@@ -122,9 +90,10 @@ public final class KernelListener {
      * @throws IOException on failure; also if {@code startSuspended} is set and this process has no permission to set
      *         the mark
      */
-    public KernelListener(Server server, int listeningFd, int port, boolean startSuspended) throws IOException {
+    KernelListener(KernelPort owner, int listeningFd, int port, boolean startSuspended) throws IOException {
         suspended = startSuspended;
-        this.server = server;
+        this.owner = owner;
+        server = owner.server();
         this.port = port;
         socket = ServerSocketChannel.open();
         try {
@@ -179,7 +148,7 @@ public final class KernelListener {
     }
 
     /** Starts to accept on a socket that was opened with {@code startSuspended}. */
-    public synchronized void resume() {
+    synchronized void resume() {
         if (socket.isOpen()) {
             applyOptionsIfPermitted();
         }
@@ -192,7 +161,7 @@ public final class KernelListener {
      *
      * @throws IOException if the kernel rejects it
      */
-    public synchronized void setOption(NumberedOptions.Key key, byte[] value) throws IOException {
+    synchronized void setOption(NumberedOptions.Key key, byte[] value) throws IOException {
         if (!socket.isOpen()) {
             // Another file may have the descriptor by now.
             return;
@@ -204,7 +173,7 @@ public final class KernelListener {
     }
 
     /** Duplicates the descriptor of the socket; the caller closes it. */
-    public synchronized int duplicate() throws IOException {
+    synchronized int duplicate() throws IOException {
         if (!socket.isOpen()) {
             // Another file may have the descriptor by now.
             throw new IOException("the server on port " + port + " is closed");
@@ -254,7 +223,7 @@ public final class KernelListener {
      *
      * @throws IOException if the kernel does not accept a filter on the socket
      */
-    public synchronized void ignoreSteered(TcpNetwork.SteeredAddresses steered) throws IOException {
+    synchronized void ignoreSteered(TcpNetwork.SteeredAddresses steered) throws IOException {
         if (!socket.isOpen()) {
             // Another file may have the descriptor by now.
             return;
@@ -265,7 +234,7 @@ public final class KernelListener {
         SocketFilter.refuse(steered.linkIndex(), steered.addresses()).attachToTcp(fd);
     }
 
-    public int port() {
+    int port() {
         return port;
     }
 
@@ -286,13 +255,13 @@ public final class KernelListener {
         }
     }
 
-    /** Checks {@link Server#mayAccept} again. */
-    public void wakeup() {
+    /** Checks {@link KernelPort.Server#mayAccept} again. */
+    void wakeup() {
         LockSupport.unpark(acceptThread);
     }
 
     private void deliver(SocketChannel connection) {
-        server.accepted(new KernelStreamSocket(server, connection));
+        server.accepted(new KernelStreamSocket(owner, connection));
     }
 
     private synchronized void closeSocket() throws IOException {
@@ -303,7 +272,7 @@ public final class KernelListener {
      * Closes the socket and waits for the thread. The kernel keeps the socket while a thread is in accept(), so only
      * then is the port free.
      */
-    public void close() {
+    void close() {
         try {
             closeSocket();
             LockSupport.unpark(acceptThread);

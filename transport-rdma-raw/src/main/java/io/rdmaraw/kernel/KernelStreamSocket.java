@@ -31,9 +31,9 @@ public final class KernelStreamSocket extends NioSocketChannel {
     }
 
     /** Creates the channel of an accepted connection. */
-    KernelStreamSocket(KernelListener.Server server, SocketChannel accepted) {
-        super(server.channel(), accepted);
-        config = new KernelStreamSocketConfig(this, accepted.socket(), super.config(), server);
+    KernelStreamSocket(KernelPort port, SocketChannel accepted) {
+        super(port.server().channel(), accepted);
+        config = new KernelStreamSocketConfig(this, accepted.socket(), super.config(), port);
         OPENED.add(accepted);
     }
 

@@ -13,7 +13,7 @@ import java.util.Map;
 
 /**
  * The settings of a {@link KernelStreamSocket}. It accepts every option of this transport's channels. Options that the
- * JDK does not have are left out, see {@link KernelListener.Server#ignoresOption}.
+ * JDK does not have are left out, see {@link KernelPort#ignoresOption}.
  */
 final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
     /** Maps Linux's names of options to those of module {@code jdk.net}, which a runtime image may lack. */
@@ -24,14 +24,14 @@ final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
     /** Netty's settings of the same socket; they support the JDK's options. */
     private final SocketChannelConfig nioConfig;
     /** Null for an outgoing connection. */
-    private final KernelListener.Server serverOrNull;
+    private final KernelPort portOrNull;
 
     KernelStreamSocketConfig(KernelStreamSocket channel, Socket socket, SocketChannelConfig nioConfig,
-            KernelListener.Server serverOrNull) {
+            KernelPort portOrNull) {
         super(channel, socket);
         kernelSocket = channel;
         this.nioConfig = nioConfig;
-        this.serverOrNull = serverOrNull;
+        this.portOrNull = portOrNull;
     }
 
     @Override
@@ -63,7 +63,7 @@ final class KernelStreamSocketConfig extends DefaultSocketChannelConfig {
         if (jdkName != null && value instanceof Integer number) {
             return setJdkOption(jdkName, number);
         }
-        return super.setOption(option, value) || serverOrNull != null && serverOrNull.ignoresOption(option);
+        return super.setOption(option, value) || portOrNull != null && portOrNull.ignoresOption(option);
     }
 
     private void setNumbered(NumberedOptions.Key key, byte[] value) {

@@ -43,7 +43,7 @@ import java.util.function.Consumer;
  */
 public final class KernelTransport extends ChannelInboundHandlerAdapter implements StreamTransport {
     /** The socket channel of a connection that the kernel carries. */
-    public interface Owner {
+    public interface Owner extends ConnectionOwner {
         SocketChannel channel();
 
         /** Returns whether the channel is on a loop. May be called on any thread. */
@@ -54,9 +54,6 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
 
         /** Returns the options of the kernel's socket that are given by number. */
         NumberedOptions kernelOptions();
-
-        /** Called on the channel's loop after a change of state, after a read, or when there is room to send. */
-        void transportChanged();
 
         /** Closes the channel after its socket has failed a write; the flushed messages fail with the cause. */
         void closeAfterFailedWrite(Throwable cause);
@@ -112,6 +109,19 @@ public final class KernelTransport extends ChannelInboundHandlerAdapter implemen
             return;
         }
         socket.connect(remote, localOrNull).addListener(this::connectDone);
+    }
+
+    /**
+     * Rejects a mark on a connection of the kernel. Its packets would be routed without the mark.
+     *
+     * @param mark {@code SO_MARK}; 0 if it is not set
+     */
+    public static void requireNoMark(int mark, InetSocketAddress remote) throws IOException {
+        if (mark != 0) {
+            throw new IOException("SO_MARK is " + mark + ", but the kernel has to carry the connection to "
+                    + remote + ", and the JDK's sockets cannot be marked: have its route lead to the device's"
+                    + " interface, or leave the option out");
+        }
     }
 
     private void connectDone(Future<?> attempt) {

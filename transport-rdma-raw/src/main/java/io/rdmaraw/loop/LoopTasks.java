@@ -1,5 +1,7 @@
 package io.rdmaraw.loop;
 
+import io.netty.channel.Channel;
+import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.GlobalEventExecutor;
 
@@ -29,6 +31,19 @@ public final class LoopTasks {
             } else {
                 onLoopEnded.run();
             }
+        }
+    }
+
+    /**
+     * Runs a task on the loop of a channel: now if this is the loop, otherwise later. The channel may move while the
+     * task is queued, so the task checks the loop again. Thread-safe.
+     */
+    public static void runOnLoopOf(Channel channel, Runnable task, Runnable onLoopEnded) {
+        EventLoop loop = channel.eventLoop();
+        if (loop.inEventLoop()) {
+            task.run();
+        } else {
+            executeOrElse(loop, () -> runOnLoopOf(channel, task, onLoopEnded), onLoopEnded);
         }
     }
 }

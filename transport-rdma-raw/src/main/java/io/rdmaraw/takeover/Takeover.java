@@ -2,6 +2,7 @@ package io.rdmaraw.takeover;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.kernel.KernelPort;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.TcpSecrets;
 import io.rdmaraw.tcp.stack.ListeningPort;
@@ -179,13 +180,15 @@ public final class Takeover implements AutoCloseable {
     /**
      * Offers a port to the next process until the port is withdrawn.
      *
+     * @param loop                 runs actions on the server's loop
+     * @param kernelPort           the kernel's side of the server
      * @param device               name of the port's device
      * @param offeredByPredecessor whether the predecessor offers the port
      * @throws BindException if the takeover has begun without such a port: both processes would open its connections
      */
-    public TakeoverPort offer(TakeoverPort.Server server, String device, ListeningPort port,
+    public TakeoverPort offer(TakeoverPort.ServerLoop loop, KernelPort kernelPort, String device, ListeningPort port,
             boolean offeredByPredecessor) throws BindException {
-        TakeoverPort offered = new TakeoverPort(this, server, device, port);
+        TakeoverPort offered = new TakeoverPort(this, loop, kernelPort, device, port);
         add(offered, offeredByPredecessor);
         return offered;
     }

@@ -1,6 +1,7 @@
 package io.rdmaraw.takeover;
 
 import io.rdmaraw.host.TcpNetwork;
+import io.rdmaraw.kernel.KernelPort;
 import io.rdmaraw.tcp.stack.ListeningPort;
 import io.rdmaraw.tcp.stack.PortHandover;
 import io.rdmaraw.tcp.stack.TcpStack;
@@ -23,39 +24,24 @@ public final class TakeoverPort {
     private static final long LOOP_TIMEOUT_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     private final Takeover takeover;
-    private final Server server;
+    private final ServerLoop loop;
+    private final KernelPort kernelPort;
     private final ListeningPort port;
     private final TakeoverMessage.Port description;
 
-    /** The channel that listens on the port. */
-    public interface Server {
+    /** Runs actions on the event loop of the channel that listens on the port. */
+    public interface ServerLoop {
         /**
-         * Runs an action on the channel's event loop. If the loop has ended, runs {@code onLoopEnded} on the calling
-         * thread. May be called on any thread.
-         */
-        void runOnLoop(Runnable action, Runnable onLoopEnded);
-
-        /**
-         * Duplicates the descriptor of the kernel's socket on the port; the caller closes it. May be called on any
+         * Runs an action. If the loop has ended, runs {@code onLoopEnded} on the calling thread. May be called on any
          * thread.
          */
-        int duplicateKernelSocket() throws IOException;
-
-        /** Stops accepting from the kernel's socket: another process accepts from it. Called on the channel's loop. */
-        void suspendKernelListener() throws IOException;
-
-        /** Accepts from the kernel's socket again. Called on the channel's loop. */
-        void resumeKernelListener() throws IOException;
-
-        /**
-         * Returns the number of open connections of the channel that the kernel carries. May be called on any thread.
-         */
-        int kernelConnections();
+        void run(Runnable action, Runnable onLoopEnded);
     }
 
-    TakeoverPort(Takeover takeover, Server server, String device, ListeningPort port) {
+    TakeoverPort(Takeover takeover, ServerLoop loop, KernelPort kernelPort, String device, ListeningPort port) {
         this.takeover = takeover;
-        this.server = server;
+        this.loop = loop;
+        this.kernelPort = kernelPort;
         this.port = port;
         TcpNetwork.Binding binding = port.binding();
         description = new TakeoverMessage.Port(device, binding.local(), binding.port());
@@ -96,7 +82,7 @@ public final class TakeoverPort {
 
     /** Duplicates the descriptor of the kernel's socket on the port; the caller closes it. */
     int duplicateKernelSocket() throws IOException {
-        return server.duplicateKernelSocket();
+        return kernelPort.duplicate();
     }
 
     /**
@@ -138,7 +124,7 @@ public final class TakeoverPort {
 
     private CompletableFuture<Void> runOnLoop(Step step) {
         CompletableFuture<Void> done = new CompletableFuture<>();
-        server.runOnLoop(() -> {
+        loop.run(() -> {
             try {
                 step.run();
                 done.complete(null);
@@ -151,17 +137,17 @@ public final class TakeoverPort {
 
     /** Leaves the kernel's socket on the port to the successor. */
     CompletableFuture<Void> suspend() {
-        return runOnLoop(server::suspendKernelListener);
+        return runOnLoop(kernelPort::suspend);
     }
 
     /** Accepts from the kernel's socket again. */
     CompletableFuture<Void> resume() {
-        return runOnLoop(server::resumeKernelListener);
+        return runOnLoop(() -> kernelPort.resume(description.number()));
     }
 
     /** Returns the number of connections of the port, including those that the kernel carries. */
     CompletableFuture<Integer> connectionCount() {
-        return port.connectionCount().thenApply(count -> count + server.kernelConnections());
+        return port.connectionCount().thenApply(count -> count + kernelPort.connections());
     }
 
     /** Withdraws the port: its channel stops listening. */

@@ -5,7 +5,6 @@
  * ({@link io.rdmaraw.takeover.SuccessorAcceptor}). The two processes exchange
  * {@link io.rdmaraw.takeover.TakeoverMessage}s and socket descriptors over a Unix socket.
  *
- * <p>The package knows TCP stacks and their listening ports. It knows no channel: a listening channel implements
- * {@link io.rdmaraw.takeover.TakeoverPort.Server}.
+ * <p>The package knows TCP stacks, their listening ports, and the kernel's side of such a port. It knows no channel.
  */
 package io.rdmaraw.takeover;

@@ -49,7 +49,7 @@ class KernelTransportTest {
         channel = (RdmaRawSocketChannel) new Bootstrap().group(group).channel(RdmaRawSocketChannel.class)
                 .handler(new ChannelInboundHandlerAdapter()).register().sync().channel();
         onLoop(() -> {
-            connection = channel.newKernelTransport(new TcpStackStatistics(null,
+            connection = new KernelTransport(channel.connection(), new TcpStackStatistics(null,
                     new ParseCounters(), () -> 0, () -> 0, most -> null));
             connection.connect(null, (InetSocketAddress) server.getLocalSocketAddress());
             return null;

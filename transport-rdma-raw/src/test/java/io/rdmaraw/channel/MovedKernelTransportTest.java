@@ -90,8 +90,8 @@ class MovedKernelTransportTest {
                 .handler(new ChannelInboundHandlerAdapter()).register().sync().channel();
         before = channel.eventLoop();
         connection = on(before, () -> {
-            KernelTransport made = channel.newKernelTransport(new TcpStackStatistics(null, new ParseCounters(),
-                    () -> 0, () -> 0, most -> null));
+            KernelTransport made = new KernelTransport(channel.connection(),
+                    new TcpStackStatistics(null, new ParseCounters(), () -> 0, () -> 0, most -> null));
             made.connect(null, (InetSocketAddress) server.getLocalSocketAddress());
             return made;
         });

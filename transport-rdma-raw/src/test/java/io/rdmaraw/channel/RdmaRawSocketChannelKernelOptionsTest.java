@@ -12,6 +12,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.epoll.EpollChannelOption;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.channel.socket.nio.NioChannelOption;
+import io.rdmaraw.kernel.KernelPort;
 import io.rdmaraw.kernel.KernelStreamSocket;
 import jdk.net.ExtendedSocketOptions;
 import org.junit.jupiter.api.AfterEach;
@@ -66,7 +67,7 @@ class RdmaRawSocketChannelKernelOptionsTest {
         BlockingQueue<Channel> children = new LinkedBlockingQueue<>();
         RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(1, StreamFixture.config(LoopDevice.inMemory().name)
                 .listensByDevice(local -> false).build());
-        try (WarningsOf ours = new WarningsOf(RdmaRawServerSocketChannel.class);
+        try (WarningsOf ours = new WarningsOf(KernelPort.class);
                 WarningsOf ofBootstrap = new WarningsOf(ServerBootstrap.class)) {
             Channel server = new ServerBootstrap().group(group).channel(RdmaRawServerSocketChannel.class)
                     .childOption(EpollChannelOption.TCP_USER_TIMEOUT, 30_000)
