@@ -15,7 +15,7 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule DEPENDENCIES_POINT_DOWNWARDS = layeredArchitecture().consideringOnlyDependenciesInLayers()
             .ensureAllClassesAreContainedInArchitecture()
-            .layer("channel").definedBy("io.rdmaraw.channel")
+            .layer("channel").definedBy("io.rdmaraw.channel..")
             .layer("udp").definedBy("io.rdmaraw.udp")
             .layer("takeover").definedBy("io.rdmaraw.takeover")
             .layer("kernel").definedBy("io.rdmaraw.kernel")
@@ -73,7 +73,7 @@ class ArchitectureTest {
 
     @ArchTest
     static final ArchRule NOTHING_BELOW_THE_CHANNELS_KNOWS_NETTYS = noClasses()
-            .that().resideOutsideOfPackages("io.rdmaraw.channel", "io.rdmaraw.udp", "io.rdmaraw.kernel",
+            .that().resideOutsideOfPackages("io.rdmaraw.channel..", "io.rdmaraw.udp", "io.rdmaraw.kernel",
                     "io.rdmaraw.loop", "io.rdmaraw.tcp.stack", "io.rdmaraw.host.userspace")
             .should().dependOnClassesThat().resideInAPackage("io.netty.channel..");
 

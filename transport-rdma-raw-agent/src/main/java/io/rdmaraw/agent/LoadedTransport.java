@@ -254,7 +254,7 @@ final class LoadedTransport {
     }
 
     private Object invoke(String name, Object... arguments) throws ReflectiveOperationException {
-        for (Method method : type("LoopGroups").getDeclaredMethods()) {
+        for (Method method : type("RdmaRawEventLoopGroup").getDeclaredMethods()) {
             if (method.getName().equals(name)) {
                 method.setAccessible(true);
                 return method.invoke(null, arguments);

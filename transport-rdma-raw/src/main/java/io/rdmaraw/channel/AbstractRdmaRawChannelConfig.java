@@ -7,6 +7,8 @@ import io.netty.channel.DefaultChannelConfig;
 import io.netty.channel.MessageSizeEstimator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.WriteBufferWaterMark;
+import io.rdmaraw.channel.io.ReadSettings;
+import io.rdmaraw.channel.settings.OptionTable;
 import io.rdmaraw.kernel.UnixOptions;
 import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import io.rdmaraw.net.socket.NumberedOptions;
@@ -29,52 +31,29 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     private final AbstractRdmaRawChannel rdmaRawChannel;
     /** Null if no option was set by number. */
     private volatile NumberedOptions kernelOptions;
-    /** Set if the user has chosen an allocator other than this transport's. */
-    private volatile boolean copiesReceivedData;
-    /** Set if the user has limited the messages per read. */
-    private volatile boolean isReadLimited;
+    /** Null while the super constructor runs, which calls a setter. */
+    private final ReadSettings readSettings = new ReadSettings(this);
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel) {
         super(channel);
         rdmaRawChannel = channel;
-        resetAfterSuper();
+        super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
     }
 
     AbstractRdmaRawChannelConfig(AbstractRdmaRawChannel channel, RecvByteBufAllocator allocator) {
         super(channel, allocator);
         rdmaRawChannel = channel;
-        resetAfterSuper();
-    }
-
-    /**
-     * Sets the default allocator and clears {@link #isReadLimited}: the super constructor calls a setter that sets the
-     * flag, although the user has set nothing.
-     */
-    private void resetAfterSuper() {
         super.setAllocator(RdmaRawByteBufAllocator.DEFAULT);
-        isReadLimited = false;
     }
 
-    /**
-     * Returns whether received data is copied into buffers of the channel's allocator. True if the user has set an
-     * allocator other than this transport's, for example {@code PooledByteBufAllocator.DEFAULT}: the user then expects
-     * buffers of that allocator.
-     */
-    final boolean copiesReceivedData() {
-        return copiesReceivedData;
+    final ReadSettings readSettings() {
+        return readSettings;
     }
 
-    /** Returns whether the user has limited the messages between two {@code channelReadComplete} events. */
-    final boolean isReadLimited() {
-        return isReadLimited;
-    }
-
-    /**
-     * Returns whether these options permit to deliver a burst without per-message checks: no read limit is set and
-     * nothing is copied. {@link Inbox#allowsUncheckedReads} also checks that the user reads.
-     */
-    final boolean allowsUncheckedReads() {
-        return !isReadLimited && !copiesReceivedData;
+    private void limitReads() {
+        if (readSettings != null) {
+            readSettings.setLimited();
+        }
     }
 
     /** Returns the options that this configuration supports in addition to those of all channels. */
@@ -179,7 +158,7 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Deprecated
     public C setMaxMessagesPerRead(int messages) {
         super.setMaxMessagesPerRead(messages);
-        isReadLimited = true;
+        limitReads();
         return self();
     }
 
@@ -192,15 +171,15 @@ abstract class AbstractRdmaRawChannelConfig<C extends AbstractRdmaRawChannelConf
     @Override
     public C setAllocator(ByteBufAllocator allocator) {
         super.setAllocator(allocator);
-        copiesReceivedData = !(allocator instanceof RdmaRawByteBufAllocator
-                || allocator instanceof RegisteredByteBufAllocator);
+        readSettings.setCopying(!(allocator instanceof RdmaRawByteBufAllocator
+                || allocator instanceof RegisteredByteBufAllocator));
         return self();
     }
 
     @Override
     public C setRecvByteBufAllocator(RecvByteBufAllocator allocator) {
         super.setRecvByteBufAllocator(allocator);
-        isReadLimited = true;
+        limitReads();
         return self();
     }
 

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.channel.io.DirectSends;
 import io.rdmaraw.device.DeviceQueue;
 
 import java.net.SocketAddress;
@@ -21,7 +22,7 @@ import java.nio.channels.ClosedChannelException;
 final class DirectUnsafe implements Channel.Unsafe {
     private final RdmaRawChannel channel;
     private final RdmaRawChannel.BaseUnsafe base;
-    private final DirectSends sends = new DirectSends();
+    private final DirectSends sends = new DirectSends(SendRefusedException::of);
     /** Whether the outbound buffer contains frames, flushed or not. */
     private boolean overflowing;
 

@@ -26,7 +26,7 @@ public final class FrameBurst extends AbstractReferenceCounted {
     public static final int MAX_FRAMES = FrameQueue.MAX_BURST_FRAMES;
 
     private final ByteBuf[] frames = new ByteBuf[MAX_FRAMES];
-    private final FrameBurstPool pool;
+    private final Pool pool;
     private int first;
     private int end;
 
@@ -35,7 +35,7 @@ public final class FrameBurst extends AbstractReferenceCounted {
         this(null);
     }
 
-    FrameBurst(FrameBurstPool pool) {
+    FrameBurst(Pool pool) {
         this.pool = pool;
     }
 
@@ -126,5 +126,32 @@ public final class FrameBurst extends AbstractReferenceCounted {
     @Override
     public ReferenceCounted touch() {
         return touch(null);
+    }
+
+    /**
+     * A pool of {@link FrameBurst} objects, which saves an allocation per burst. Each loop has one. The pool keeps at
+     * most {@value #MAX_FREE} free bursts. Further ones, and bursts released on another thread, are left to the garbage
+     * collector.
+     */
+    static final class Pool {
+        private static final int MAX_FREE = 64;
+
+        private final FrameBurst[] free = new FrameBurst[MAX_FREE];
+        private volatile Thread owner;
+        private int freeCount;
+
+        void setOwner(Thread thread) {
+            owner = thread;
+        }
+
+        FrameBurst acquire() {
+            return freeCount == 0 ? new FrameBurst(this) : free[--freeCount].reuse();
+        }
+
+        void release(FrameBurst burst) {
+            if (Thread.currentThread() == owner && freeCount < MAX_FREE) {
+                free[freeCount++] = burst;
+            }
+        }
     }
 }

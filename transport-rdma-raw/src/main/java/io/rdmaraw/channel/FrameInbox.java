@@ -2,6 +2,7 @@ package io.rdmaraw.channel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPipeline;
+import io.rdmaraw.channel.io.Inbox;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 
@@ -12,40 +13,40 @@ final class FrameInbox extends Inbox<ByteBuf> {
     private FrameBurst currentBurst;
 
     FrameInbox(RdmaRawChannel channel, RdmaRawChannelStatistics statistics) {
-        super(channel);
+        super(channel, channel.config().readSettings());
         this.channel = channel;
         this.statistics = statistics;
     }
 
     @Override
-    int bytesOf(ByteBuf frame) {
+    protected int bytesOf(ByteBuf frame) {
         return frame.readableBytes();
     }
 
     @Override
-    boolean hasRoom(ByteBuf frame, int queuedMessages, long queuedBytes) {
+    protected boolean hasRoom(ByteBuf frame, int queuedMessages, long queuedBytes) {
         return queuedMessages < channel.config().getReceiveBacklog();
     }
 
     @Override
-    ByteBuf copyForUser(ByteBuf frame) {
+    protected ByteBuf copyForUser(ByteBuf frame) {
         ByteBuf copy = copyContentForUser(frame);
         statistics.copiedForAllocator++;
         return copy;
     }
 
     @Override
-    void countAllocationFailure() {
+    protected void countAllocationFailure() {
         statistics.droppedUnallocated++;
     }
 
     @Override
-    void countDropped() {
+    protected void countDropped() {
         statistics.droppedNotRead++;
     }
 
     @Override
-    void countReceived(int messages, int bytes) {
+    protected void countReceived(int messages, int bytes) {
         statistics.receivedFrames += messages;
         statistics.receivedBytes += bytes;
     }
@@ -91,7 +92,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
-    boolean deliver(ByteBuf frame) {
+    protected boolean deliver(ByteBuf frame) {
         if (!channel.config().isFrameBursts()) {
             return super.deliver(frame);
         }
@@ -103,7 +104,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
-    void beforeReadComplete() {
+    protected void beforeReadComplete() {
         FrameBurst burst = currentBurst;
         if (burst != null) {
             currentBurst = null;
@@ -113,7 +114,7 @@ final class FrameInbox extends Inbox<ByteBuf> {
     }
 
     @Override
-    int close() {
+    public int close() {
         int dropped = super.close();
         if (currentBurst != null) {
             dropped += currentBurst.size();

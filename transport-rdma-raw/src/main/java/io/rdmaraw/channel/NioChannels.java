@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.rdmaraw.channel.loop.NioRegistrations;
 import java.util.Locale;
 
 /**
@@ -24,7 +25,7 @@ public enum NioChannels {
      * System property with the default of {@link RdmaRawIoHandlerConfig.Builder#nioChannels}: {@code allowed},
      * {@code reported} or {@code refused}.
      */
-    public static final String PROPERTY = "io.rdmaraw.nioChannels";
+    public static final String PROPERTY = NioRegistrations.PROPERTY;
 
     static NioChannels ofProperty() {
         String value = System.getProperty(PROPERTY, REPORTED.name());

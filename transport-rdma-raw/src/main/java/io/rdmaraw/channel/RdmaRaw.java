@@ -4,6 +4,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.internal.SystemPropertyUtil;
+import io.rdmaraw.channel.settings.NettyVersion;
 import io.rdmaraw.ffi.TransportVersion;
 import io.rdmaraw.host.DeviceRequirements;
 import io.rdmaraw.verbs.objects.VerbsDevices;

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.channel.loop.LoopQueues;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
 import java.net.SocketAddress;
@@ -28,7 +29,7 @@ public final class RdmaRawAddress extends SocketAddress {
     private static final long serialVersionUID = 1;
 
     /** The port number that stands for {@link io.rdmaraw.verbs.objects.VerbsContext#ownPort()}. */
-    static final int OWN_PORT = 0;
+    static final int OWN_PORT = LoopQueues.OWN_PORT;
 
     private final String deviceName;
     private final int portNumber;

@@ -1,6 +1,7 @@
 package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.channel.settings.OptionTable;
 
 /** The configuration of a {@link RdmaRawChannel}. Options can be set on any thread at any time. */
 public final class RdmaRawChannelConfig extends AbstractRdmaRawChannelConfig<RdmaRawChannelConfig> {

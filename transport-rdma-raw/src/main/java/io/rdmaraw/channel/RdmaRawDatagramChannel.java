@@ -7,6 +7,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketProtocolFamily;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.channel.io.DatagramInbox;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.host.DatagramNetwork;
@@ -51,7 +52,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     private final RdmaRawDatagramChannelConfig config = new RdmaRawDatagramChannelConfig(this);
     private final DatagramCounters counters = new DatagramCounters();
     private final RdmaRawDatagramStatistics statistics = new RdmaRawDatagramStatistics(counters);
-    private final DatagramInbox inbox = new DatagramInbox(this, counters);
+    private final DatagramInbox inbox = new DatagramInbox(this, config, config.readSettings(), counters);
     private final DatagramEndpoint endpoint;
     private final boolean ipv4Only;
     private volatile InetSocketAddress localAddress;
@@ -73,7 +74,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
             throw new IllegalArgumentException("a datagram channel of this transport is for INET or INET6, not UNIX");
         }
         ipv4Only = family == SocketProtocolFamily.INET;
-        endpoint = new DatagramEndpoint(this, new DatagramOptions(config), counters, inbox, new Owner(), ipv4Only);
+        endpoint = new DatagramEndpoint(this, config.settings(), counters, inbox, new Owner(), ipv4Only);
     }
 
     @Override
@@ -176,7 +177,7 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
     }
 
     private DatagramNetwork newNetwork(String device) throws IOException {
-        DatagramNetwork.Options options = new DatagramOptions(config);
+        DatagramNetwork.Options options = config.settings();
         UserspaceHostConfig userspaceHost = ioHandler().config().userspaceHostOrNull();
         if (userspaceHost != null) {
             UserspaceIpHost host = UserspaceIpHost.join(device, userspaceHost,

@@ -4,8 +4,11 @@ import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.channel.settings.OptionTable;
+import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.net.socket.HostInterfaces;
 import io.rdmaraw.net.socket.NumberedOptions;
+import io.rdmaraw.udp.DatagramSettings;
 
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -299,5 +302,68 @@ public final class RdmaRawDatagramChannelConfig extends AbstractRdmaRawChannelCo
     /** Returns the value of {@link RdmaRawChannelOption#KERNEL_SOCKET}, which only {@code soft:loop} observes. */
     public boolean isKernelSocket() {
         return kernelSocket;
+    }
+
+    /** Returns the options as the endpoint reads them. */
+    DatagramSettings settings() {
+        return new Settings(this);
+    }
+
+    /** The settings of the endpoint. */
+    private record Settings(RdmaRawDatagramChannelConfig config) implements DatagramSettings {
+        @Override
+        public PortSharing portSharing() {
+            return new PortSharing(config.isReuseAddress(), config.isReusePort(), config.bindsForeignAddress());
+        }
+
+        @Override
+        public boolean isBroadcast() {
+            return config.isBroadcast();
+        }
+
+        @Override
+        public boolean isKernelSocket() {
+            return config.isKernelSocket();
+        }
+
+        @Override
+        public int mark() {
+            return config.mark();
+        }
+
+        @Override
+        public NumberedOptions kernelOptions() {
+            return config.kernelOptions();
+        }
+
+        @Override
+        public InetAddress groupSourceOrNull(boolean ipv4) {
+            return config.multicastSource(ipv4);
+        }
+
+        @Override
+        public int trafficClass() {
+            return config.getTrafficClass();
+        }
+
+        @Override
+        public int unicastHops() {
+            return config.getUnicastTimeToLive();
+        }
+
+        @Override
+        public int multicastHops() {
+            return config.getTimeToLive();
+        }
+
+        @Override
+        public boolean isMulticastLoop() {
+            return !config.isLoopbackModeDisabled();
+        }
+
+        @Override
+        public boolean isReceiveOriginalDestination() {
+            return config.isReceiveOriginalDestination();
+        }
     }
 }

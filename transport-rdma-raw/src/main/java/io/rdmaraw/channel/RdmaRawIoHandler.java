@@ -9,8 +9,12 @@ import io.netty.channel.IoRegistration;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.channel.loop.LoopQueues;
+import io.rdmaraw.channel.loop.LoopStatistics;
+import io.rdmaraw.channel.loop.LoopTurn;
+import io.rdmaraw.channel.loop.NioRegistrations;
+import io.rdmaraw.channel.loop.TcpStackFactory;
 import io.rdmaraw.device.DeviceQueue;
-import io.rdmaraw.host.DeviceRequirements;
 import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.userspace.UserspaceHostStatistics;
 import io.rdmaraw.loop.EpollLoop;
@@ -22,15 +26,12 @@ import io.rdmaraw.loop.SpinPolicy;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import io.rdmaraw.metrics.internal.MetricsExporters;
-import io.rdmaraw.queue.SharedDevice;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
 import io.rdmaraw.verbs.VerbsException;
-import io.rdmaraw.verbs.objects.CompletionChannel;
 
 import java.io.IOException;
 import java.net.SocketException;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -74,13 +75,14 @@ public final class RdmaRawIoHandler implements IoHandler {
     private final EpollLoop epoll;
     private final LoopSleeper sleeper;
     private final SpinPolicy spinPolicy;
-    private final FrameBurstPool burstPool = new FrameBurstPool();
+    private final FrameBurst.Pool burstPool = new FrameBurst.Pool();
     private final LoopFailures failures = new LoopFailures();
     private final LoopStatistics statistics = new LoopStatistics(failures);
     private IpContext ipContext;
     private TcpStack tcpStack;
     private final Set<Registration> registrations = new LinkedHashSet<>();
-    private final List<DeviceQueue> deviceQueues = new ArrayList<>();
+    private final QueueOwner queueOwner = new QueueOwner();
+    private final LoopQueues queues;
     private final LoopTurn turn = new LoopTurn();
     /** Time at which a loop that shuts down stops waiting for peers; 0 before the shutdown. */
     private long drainEndNanos;
@@ -98,6 +100,8 @@ public final class RdmaRawIoHandler implements IoHandler {
         nio = new NioLoop(executor);
         epoll = new EpollLoop(executor, descriptors);
         sleeper = new LoopSleeper(nio);
+        queues = new LoopQueues(executor, config.queueOptions(), METRICS_BY_KIND, statistics, failures,
+                queueOwner);
     }
 
     /**
@@ -119,7 +123,8 @@ public final class RdmaRawIoHandler implements IoHandler {
     public static IoHandlerFactory newFactory(RdmaRawIoHandlerConfig config) {
         ObjectUtil.checkNotNull(config, "config");
         RdmaRaw.ensureAvailability();
-        NioRegistrations registrations = new NioRegistrations(config.nioChannels());
+        NioRegistrations registrations = new NioRegistrations(config.nioChannels() == NioChannels.REFUSED,
+                config.nioChannels() == NioChannels.REPORTED);
         // Netty must not suspend a loop without channels, because connections of closed channels may still be open.
         // Therefore the factory does not support changing threads.
         return loop -> new RdmaRawIoHandler(loop, config, registrations);
@@ -317,14 +322,15 @@ public final class RdmaRawIoHandler implements IoHandler {
      */
     TcpStack openTcpStack() throws IOException {
         if (tcpStack == null) {
-            tcpStack = TcpStackFactory.open(this, executor);
+            tcpStack = TcpStackFactory.open(config.device(), config.userspaceHostOrNull(), config.tcpOptions(), queues,
+                    this::ipContext, executor);
             turn.setTcpStack(tcpStack);
         }
         return tcpStack;
     }
 
     /** Returns the pool of frame bursts for the channels of this loop. */
-    FrameBurstPool burstPool() {
+    FrameBurst.Pool burstPool() {
         return burstPool;
     }
 
@@ -340,82 +346,24 @@ public final class RdmaRawIoHandler implements IoHandler {
     /**
      * Returns this loop's queue on a device port. The first call opens it.
      *
-     * @param portNumber number of the port, or {@link RdmaRawAddress#OWN_PORT}
+     * @param portNumber number of the port, or {@link LoopQueues#OWN_PORT}
      * @throws SocketException if the device cannot be opened or does not support raw packets; its cause is the
      *         {@link VerbsException}
      */
     DeviceQueue openDeviceQueue(String deviceName, int portNumber) throws SocketException {
-        for (DeviceQueue deviceQueue : turn.deviceQueues()) {
-            if (deviceQueue.device().name().equals(deviceName)
-                    && deviceQueue.portNumber() == portOf(deviceQueue.device(), portNumber)) {
-                return deviceQueue;
-            }
-        }
-        DeviceQueue opened = open(deviceName, portNumber);
-        deviceQueues.add(opened);
-        statistics.add(opened.statistics());
-        deviceQueuesChanged();
-        return opened;
-    }
-
-    private static int portOf(SharedDevice device, int portNumber) {
-        return portNumber == RdmaRawAddress.OWN_PORT ? device.context().ownPort() : portNumber;
-    }
-
-    private DeviceQueue open(String deviceName, int portNumber) throws SocketException {
-        SharedDevice device = null;
-        CompletionChannel channel = null;
-        try {
-            device = SharedDevice.acquire(deviceName);
-            int port = portOf(device, portNumber);
-            device.checkPort(port);
-            channel = device.context().createCompletionChannel();
-            return new DeviceQueue(device, port, channel, executor, config.queueOptions(), METRICS_BY_KIND,
-                    failures::add, this::closeRemovedQueue);
-        } catch (RuntimeException e) {
-            if (channel != null) {
-                channel.close();
-            }
-            if (device != null) {
-                device.release();
-            }
-            RuntimeException explained = DeviceRequirements.withMissingRequirements(e, deviceName);
-            if (explained instanceof VerbsException) {
-                // The operations of Netty's channels fail with I/O exceptions.
-                throw new SocketException(explained.getMessage(), explained);
-            }
-            throw explained;
-        }
-    }
-
-    private void closeRemovedQueue(DeviceQueue deviceQueue) {
-        if (tcpStack != null && tcpStack.deviceQueue() == deviceQueue) {
-            // Connections of recently closed channels end here too. The next use opens a new stack.
-            tcpStack.close();
-            tcpStack = null;
-            turn.setTcpStack(null);
-        }
-        deviceQueues.remove(deviceQueue);
-        statistics.remove(deviceQueue.statistics());
-        deviceQueuesChanged();
-        deviceQueue.close();
+        return queues.open(deviceName, portNumber);
     }
 
     /** Selects the registered memory for buffers that are allocated on this thread: that of the queue opened last. */
     private void useRegisteredMemory() {
-        RdmaRawByteBufAllocator.useOnThisThread(deviceQueues.isEmpty() ? null
-                : deviceQueues.getLast().frameQueue().slots().allocator());
-    }
-
-    private void deviceQueuesChanged() {
-        turn.setDeviceQueues(deviceQueues.toArray(DeviceQueue[]::new));
-        useRegisteredMemory();
-        watchDescriptors();
+        RdmaRawByteBufAllocator.useOnThisThread(queues.all().isEmpty() ? null
+                : queues.all().getLast().frameQueue().slots().allocator());
     }
 
     private void watchDescriptors() {
-        sleeper.watch(deviceQueues.stream().mapToInt(deviceQueue -> deviceQueue.device().context().asyncFd()).toArray(),
-                deviceQueues.stream().mapToInt(deviceQueue -> deviceQueue.completionChannel().fd()).toArray(),
+        List<DeviceQueue> open = queues.all();
+        sleeper.watch(open.stream().mapToInt(deviceQueue -> deviceQueue.device().context().asyncFd()).toArray(),
+                open.stream().mapToInt(deviceQueue -> deviceQueue.completionChannel().fd()).toArray(),
                 descriptors.fd());
     }
 
@@ -486,14 +434,10 @@ public final class RdmaRawIoHandler implements IoHandler {
         if (tcpStack != null) {
             tcpStack.close();
         }
-        for (DeviceQueue deviceQueue : turn.deviceQueues()) {
-            statistics.remove(deviceQueue.statistics());
-            closeAndRecordFailure(deviceQueue);
-        }
+        queues.close();
         RdmaRawMetrics.loopEnded(statistics);
         MetricsExporters.loopsChanged();
-        deviceQueues.clear();
-        deviceQueuesChanged();
+        queueOwner.queuesChanged();
         nio.destroy();
         epoll.destroy();
         sleeper.close();
@@ -503,12 +447,23 @@ public final class RdmaRawIoHandler implements IoHandler {
         }
     }
 
-    /** Closes a queue and records a failure, so that the remaining queues are closed too. */
-    private void closeAndRecordFailure(DeviceQueue deviceQueue) {
-        try {
-            deviceQueue.close();
-        } catch (RuntimeException e) {
-            failures.add(e);
+    /** Follows the changes of the loop's queues. */
+    private final class QueueOwner implements LoopQueues.Owner {
+        @Override
+        public void queuesChanged() {
+            turn.setDeviceQueues(queues.all().toArray(DeviceQueue[]::new));
+            useRegisteredMemory();
+            watchDescriptors();
+        }
+
+        @Override
+        public void queueRemoved(DeviceQueue removed) {
+            if (tcpStack != null && tcpStack.deviceQueue() == removed) {
+                // Connections of recently closed channels end here too. The next use opens a new stack.
+                tcpStack.close();
+                tcpStack = null;
+                turn.setTcpStack(null);
+            }
         }
     }
 

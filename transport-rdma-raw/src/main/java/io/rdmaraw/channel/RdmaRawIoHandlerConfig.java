@@ -2,6 +2,8 @@ package io.rdmaraw.channel;
 
 import io.netty.util.internal.ObjectUtil;
 import io.netty.util.internal.UnstableApi;
+import io.rdmaraw.channel.loop.TcpStackFactory;
+import io.rdmaraw.channel.settings.MissingDeviceWarning;
 import io.rdmaraw.host.userspace.UserspaceAddress;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.net.IpAddress;

@@ -11,6 +11,7 @@ import io.netty.channel.socket.ServerSocketChannel;
 import io.netty.util.concurrent.Future;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.channel.io.AcceptInbox;
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.kernel.KernelPort;
@@ -52,7 +53,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
 
     private final RdmaRawServerSocketChannelConfig config = new RdmaRawServerSocketChannelConfig(this);
-    private final AcceptInbox inbox = new AcceptInbox(this, this::wakeKernelPort);
+    private final AcceptInbox inbox = new AcceptInbox(this, config, config.readSettings(),
+            this::wakeKernelPort);
     private volatile InetSocketAddress localAddress;
     private volatile boolean hasJoinedLoop;
     /** Stacks of the loops that serve the port. */
@@ -147,10 +149,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         // If bind is called directly after the registration, only this loop serves the port until the others are ready.
         stacks = List.of(handler.openTcpStack());
         EventLoopGroup group = config.getAcceptGroup() != null ? config.getAcceptGroup() : eventLoop().parent();
-        if (!LoopGroups.isRdmaRaw(group) || config.isReusePort()) {
+        if (!RdmaRawEventLoopGroup.isRdmaRaw(group) || config.isReusePort()) {
             return null;
         }
-        Future<List<TcpStack>> made = LoopGroups.openTcpStacks(group, eventLoop());
+        Future<List<TcpStack>> made = RdmaRawEventLoopGroup.openTcpStacks(group, eventLoop());
         return made.addListener(done -> useStacks(made.getNow()));
     }
 
@@ -182,7 +184,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         }
         servingGroupDecided = true;
         EventLoopGroup group = loop.parent();
-        if (LoopGroups.isRdmaRaw(group)) {
+        if (RdmaRawEventLoopGroup.isRdmaRaw(group)) {
             runOnLoop(() -> serveByGroup(group), () -> { });
         }
     }
@@ -195,11 +197,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
             return;
         }
         if (config.getAcceptGroup() != null || config.isReusePort() || !stacks.getFirst().network().hasRulesPerBinding()
-                || !LoopGroups.canServe(group, ioHandler().config())
-                || LoopGroups.size(group) > 1 && !stacks.getFirst().deviceQueue().device().rssFlows().isSupported()) {
+                || !RdmaRawEventLoopGroup.canServe(group, ioHandler().config())
+                || RdmaRawEventLoopGroup.size(group) > 1
+                && !stacks.getFirst().deviceQueue().device().rssFlows().isSupported()) {
             return;
         }
-        LoopGroups.openTcpStacks(group, eventLoop()).addListener((Future<List<TcpStack>> made) -> {
+        RdmaRawEventLoopGroup.openTcpStacks(group, eventLoop()).addListener((Future<List<TcpStack>> made) -> {
             if (made.isSuccess() && served == listeningPort) {
                 served.moveTo(made.getNow());
             } else if (!made.isSuccess()) {
@@ -231,7 +234,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * long as the group is the same. Otherwise the port is closed, and the caller opens it again.
      */
     private void movePort(RdmaRawIoHandler handler) {
-        if (LoopGroups.haveSameHost(portConfig, handler.config()) && !config.isReusePort()
+        if (RdmaRawEventLoopGroup.haveSameHost(portConfig, handler.config()) && !config.isReusePort()
                 && isShareable(stacks.getFirst())) {
             servingGroupDecided = false;
             listeningPort.onServerMoved(stacks);

@@ -5,6 +5,7 @@ import io.netty.channel.ServerChannelRecvByteBufAllocator;
 import io.netty.channel.socket.ServerSocketChannelConfig;
 import io.netty.util.NetUtil;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.channel.settings.OptionTable;
 import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpListener;
 

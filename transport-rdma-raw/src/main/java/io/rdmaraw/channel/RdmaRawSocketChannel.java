@@ -11,6 +11,10 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
 import io.netty.util.internal.StringUtil;
+import io.rdmaraw.channel.io.StreamInbox;
+import io.rdmaraw.channel.stream.CaptureStarter;
+import io.rdmaraw.channel.stream.ConnectionCapture;
+import io.rdmaraw.channel.stream.LingeringClose;
 import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
@@ -53,8 +57,8 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
 
     private final RdmaRawSocketChannelConfig config = new RdmaRawSocketChannelConfig(this);
-    private final StreamInbox inbox = new StreamInbox(this);
-    private final StreamConnection connection = new StreamConnection(this, inbox);
+    private final StreamConnection connection = new StreamConnection(this);
+    private final StreamInbox inbox = connection.inbox();
     private volatile boolean outputShutdown;
     /** The latest capture; null if there was none. */
     private ConnectionCapture capture;
@@ -145,12 +149,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
      *         carries it, another capture is running on the loop, or the file cannot be created
      */
     public Future<Void> capture(Path file, long maxBytes) {
-        return new CaptureStarter(this, file, maxBytes).begin();
-    }
-
-    /** Stores a capture that has started. Called on the loop. */
-    void setCapture(ConnectionCapture startedCapture) {
-        capture = startedCapture;
+        return new CaptureStarter(this, connection, file, maxBytes, started -> capture = started).begin();
     }
 
     /** Returns the connection; null before connect or accept. */

@@ -3,6 +3,7 @@ package io.rdmaraw.channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.util.internal.ObjectUtil;
+import io.rdmaraw.channel.settings.OptionTable;
 import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.congestion.CongestionControls;

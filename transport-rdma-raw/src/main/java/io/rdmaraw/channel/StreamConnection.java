@@ -6,6 +6,8 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.SocketChannelConfig;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.Promise;
+import io.rdmaraw.channel.io.StreamInbox;
+import io.rdmaraw.channel.stream.StreamConnector;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.net.socket.NumberedOptions;
@@ -27,7 +29,7 @@ import java.util.concurrent.TimeUnit;
  * and it reports to the channel what the transport has received or can send. The transport is the device's TCP or a
  * socket of the kernel. Used on the channel's loop, unless a method says otherwise.
  */
-final class StreamConnection implements KernelTransport.Owner {
+final class StreamConnection implements KernelTransport.Owner, StreamInbox.Connection {
     private static final long ARRIVAL_TIMEOUT_MILLIS = 100;
 
     private final RdmaRawSocketChannel channel;
@@ -46,14 +48,20 @@ final class StreamConnection implements KernelTransport.Owner {
     /** Completes when an accepted connection arrives from its server's loop; null unless the registration waits. */
     private Promise<Void> arrival;
 
-    StreamConnection(RdmaRawSocketChannel channel, StreamInbox inbox) {
+    StreamConnection(RdmaRawSocketChannel channel) {
         this.channel = channel;
-        this.inbox = inbox;
+        inbox = new StreamInbox(channel, channel.config().readSettings(), this);
         connector = new StreamConnector(channel);
     }
 
-    /** Returns the transport; null before connect or accept. May be called on any thread. */
-    StreamTransport transport() {
+    /** Returns what fires the received bytes. */
+    StreamInbox inbox() {
+        return inbox;
+    }
+
+    /** May be called on any thread. */
+    @Override
+    public StreamTransport transport() {
         return transport;
     }
 

@@ -14,6 +14,7 @@ import io.netty.channel.socket.nio.NioDatagramChannel;
 import io.netty.channel.socket.nio.NioDomainSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.rdmaraw.channel.loop.NioRegistrations;
 import io.rdmaraw.kernel.KernelStreamSocket;
 import io.rdmaraw.metrics.RdmaRawMetrics;
 import org.junit.jupiter.api.AfterEach;

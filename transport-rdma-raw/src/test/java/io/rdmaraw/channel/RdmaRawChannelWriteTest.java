@@ -8,6 +8,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.channel.loop.LoopTurn;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.queue.QueueCounters;
 import io.rdmaraw.device.DeviceQueue;

@@ -109,9 +109,9 @@ class NativeImageMetadataTest {
      */
     @Test
     void lookupsByNameAreKnown() {
-        assertEquals(Set.of("io.rdmaraw.channel.NettyVersion.unavailabilityCause",
+        assertEquals(Set.of("io.rdmaraw.channel.settings.NettyVersion.unavailabilityCause",
                 "io.rdmaraw.udp.DatagramSegments.isClassThere", "io.rdmaraw.kernel.UnixOptions.isClassThere",
-                "io.rdmaraw.channel.LoopGroups.newCompanion"),
+                "io.rdmaraw.channel.RdmaRawEventLoopGroup.newCompanion"),
                 callers(Class.class.getName(), Set.of("forName",
                 "getMethod", "getMethods", "getDeclaredMethod", "getDeclaredMethods", "getField", "getDeclaredField",
                 "getConstructor", "getDeclaredConstructor", "getDeclaredFields", "newInstance")));

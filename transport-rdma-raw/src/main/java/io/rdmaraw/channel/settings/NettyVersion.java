@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.settings;
 
 import io.netty.channel.IoHandle;
 import io.netty.util.Version;
@@ -7,7 +7,7 @@ import io.netty.util.Version;
  * Checks whether the version of Netty on the class path is supported. With an older version, channels would never open:
  * the missing method is called on the loop, where the error fails no promise.
  */
-final class NettyVersion {
+public final class NettyVersion {
     /** Oldest supported version, the first with IoHandle.registered(). */
     private static final String OLDEST = "4.2.7";
 
@@ -15,7 +15,7 @@ final class NettyVersion {
     }
 
     /** Returns an exception if the Netty on the class path is not supported; otherwise null. */
-    static Throwable unavailabilityCause() {
+    public static Throwable unavailabilityCause() {
         return unavailabilityCause(IoHandle.class, Version.identify(IoHandle.class.getClassLoader())
                 .get("netty-transport"));
     }
@@ -26,7 +26,7 @@ final class NettyVersion {
      * @param ioHandle its class {@code io.netty.channel.IoHandle}
      * @param versionOrNull version of its jar; null if unknown
      */
-    static Throwable unavailabilityCause(Class<?> ioHandle, Version versionOrNull) {
+    public static Throwable unavailabilityCause(Class<?> ioHandle, Version versionOrNull) {
         try {
             ioHandle.getMethod("registered");
             return null;

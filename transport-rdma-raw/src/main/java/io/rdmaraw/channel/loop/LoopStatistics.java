@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.loop;
 
 import io.rdmaraw.host.IpContext;
 import io.rdmaraw.loop.LoopFailures;
@@ -16,7 +16,7 @@ import java.util.function.ToLongFunction;
 /**
  * Counters of one event loop. The loop updates them with plain stores; other threads may read slightly outdated values.
  */
-final class LoopStatistics implements RdmaRawLoopStatistics {
+public final class LoopStatistics implements RdmaRawLoopStatistics {
     private static final MetricTable<LoopStatistics> TABLE = new MetricTable<LoopStatistics>()
             .work("turns", s -> s.turns, "turns of the loop")
             .work("spins", s -> s.spins, "times that the loop continued to poll without work before it slept")
@@ -47,20 +47,20 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
     private volatile String name = "";
     /** Null until the loop uses IP. */
     private volatile IpContext ipContext;
-    long turns;
-    long spins;
-    long spinNanos;
-    long sleeps;
+    public long turns;
+    public long spins;
+    public long spinNanos;
+    public long sleeps;
     /**
      * Total time slept while the loop is awake. While it sleeps: that total minus the time at which it fell asleep,
      * minus 1, which is always negative. A single field, so that a reader on another thread never counts a sleep twice
      * or misses it.
      */
     private long sleepNanosOrStart;
-    long nioChannels;
-    long nioChannelsRefused;
+    public long nioChannels;
+    public long nioChannelsRefused;
 
-    LoopStatistics(LoopFailures failures) {
+    public LoopStatistics(LoopFailures failures) {
         this(failures, System::nanoTime);
     }
 
@@ -69,7 +69,7 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
      *
      * @param clock source of nanoseconds, like {@link System#nanoTime()}
      */
-    LoopStatistics(LoopFailures failures, LongSupplier clock) {
+    public LoopStatistics(LoopFailures failures, LongSupplier clock) {
         this.failures = failures;
         this.clock = clock;
         startNanos = clock.getAsLong();
@@ -89,13 +89,13 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
     }
 
     /** Marks the start of a sleep. Called on the loop with the current time of the loop's clock. */
-    void sleepStarted(long nowNanos) {
+    public void sleepStarted(long nowNanos) {
         sleeps++;
         sleepNanosOrStart = sleepNanosOrStart - (nowNanos - startNanos) - 1;
     }
 
     /** Marks the end of a sleep. Called on the loop. */
-    void sleepEnded() {
+    public void sleepEnded() {
         sleepNanosOrStart = sleptNanos();
     }
 
@@ -104,12 +104,12 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
         return name;
     }
 
-    void name(String loopName) {
+    public void name(String loopName) {
         name = loopName;
     }
 
     /** Sets the source of the counters for neighbors and notifications. */
-    void ipContext(IpContext context) {
+    public void ipContext(IpContext context) {
         ipContext = context;
     }
 
@@ -123,12 +123,12 @@ final class LoopStatistics implements RdmaRawLoopStatistics {
         return List.copyOf(queues);
     }
 
-    void add(RdmaRawQueueStatistics queue) {
+    public void add(RdmaRawQueueStatistics queue) {
         queues.add(queue);
         RdmaRawMetrics.queueOpened(this, queue);
     }
 
-    void remove(RdmaRawQueueStatistics queue) {
+    public void remove(RdmaRawQueueStatistics queue) {
         if (queues.remove(queue)) {
             RdmaRawMetrics.queueClosed(this, queue);
         }

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.io;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPromise;
@@ -8,7 +8,9 @@ import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.queue.FrameQueue;
 
+import java.io.IOException;
 import java.util.Arrays;
+import java.util.function.IntFunction;
 
 /**
  * Frames that were written to a channel and not flushed yet. They bypass Netty's outbound buffer, because its
@@ -17,10 +19,11 @@ import java.util.Arrays;
  * <p>Frames in slots of the channel's own queue are stored by slot index. A promise is stored only if the array has
  * another one at its place. Both avoid storing references into an old array, which costs a fence with the G1 collector.
  */
-final class DirectSends {
+public final class DirectSends {
     private static final int MAX_FRAMES = 1024;
     private static final int EXTERNAL = -1;
 
+    private final IntFunction<? extends IOException> refusal;
     private int[] slotIndices = new int[FrameQueue.MAX_BURST_FRAMES];
     private ByteBuf[] externalFrames = new ByteBuf[FrameQueue.MAX_BURST_FRAMES];
     private ChannelPromise[] promises = new ChannelPromise[FrameQueue.MAX_BURST_FRAMES];
@@ -38,19 +41,28 @@ final class DirectSends {
     private boolean hasPendingPromises;
     private boolean allInSlots = true;
 
-    boolean isEmpty() {
+    /**
+     * Creates an empty list.
+     *
+     * @param refusal creates the exception for a frame that the device has refused with an errno
+     */
+    public DirectSends(IntFunction<? extends IOException> refusal) {
+        this.refusal = refusal;
+    }
+
+    public boolean isEmpty() {
         return size == next;
     }
 
     /** Returns whether this many frames can be added. Otherwise they must use the outbound buffer. */
-    boolean hasRoom(int frameCount, long limitBytes) {
+    public boolean hasRoom(int frameCount, long limitBytes) {
         return size + frameCount <= MAX_FRAMES && pendingBytes < limitBytes;
     }
 
     /**
      * Adds a frame and takes over its reference. Frames of one burst share a promise and must be added consecutively.
      */
-    void add(ByteBuf frame, ChannelPromise promise, SlotPool ownSlots) {
+    public void add(ByteBuf frame, ChannelPromise promise, SlotPool ownSlots) {
         int index = size;
         if (index == slotIndices.length) {
             grow();
@@ -89,7 +101,7 @@ final class DirectSends {
      *
      * @return false if the device has no room for the rest, which the caller removes with {@link #drainTo}
      */
-    boolean flush(FrameQueue queue) {
+    public boolean flush(FrameQueue queue) {
         flushedEnd = size;
         if (flushing) {
             // A promise listener has called flush. The outer call sends the added frames.
@@ -171,7 +183,7 @@ final class DirectSends {
             }
             boolean wasRefused = (refusedMask >>> offered++ & 1) != 0;
             if (wasRefused) {
-                promise.tryFailure(SendRefusedException.of(queue.refusalErrno()));
+                promise.tryFailure(refusal.apply(queue.refusalErrno()));
             } else if (!promise.isVoid() && (i + 1 == writtenEnd || written[i + 1] != promise)) {
                 promise.trySuccess();
             }
@@ -191,7 +203,7 @@ final class DirectSends {
     }
 
     /** Removes all remaining frames and passes them to a sink, in order. */
-    void drainTo(Sink sink) {
+    public void drainTo(Sink sink) {
         int count = size - next;
         int flushed = flushedEnd - next;
         ByteBuf[] frames = new ByteBuf[count];
@@ -212,7 +224,7 @@ final class DirectSends {
     }
 
     /** Receives frames that cannot be sent directly. */
-    interface Sink {
+    public interface Sink {
         /**
          * Receives a frame and its reference.
          *

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.stream;
 
 import io.netty.channel.EventLoop;
 import io.rdmaraw.tcp.stack.StreamTransport;
@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
  * over. As on Linux, the delivery then continues in the background. Unlike Netty's other transports, it blocks no
  * thread. Used on the channel's loop.
  */
-final class LingeringClose implements Executor {
+public final class LingeringClose implements Executor {
     private static final long MAX_CHECK_MILLIS = 100;
 
     private final StreamTransport transport;
@@ -21,7 +21,7 @@ final class LingeringClose implements Executor {
     /** Doubles with each check, so that many unreachable peers do not keep the loop busy. */
     private long checkMillis = 1;
 
-    LingeringClose(StreamTransport transport, EventLoop loop, int lingerSeconds) {
+    public LingeringClose(StreamTransport transport, EventLoop loop, int lingerSeconds) {
         this.transport = transport;
         this.loop = loop;
         endNanos = System.nanoTime() + TimeUnit.SECONDS.toNanos(lingerSeconds);

@@ -1,6 +1,8 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.io;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.channel.AbstractChannel;
+import io.netty.channel.socket.DatagramChannelConfig;
 import io.netty.channel.socket.DatagramPacket;
 import io.rdmaraw.udp.DatagramCounters;
 import io.rdmaraw.udp.DatagramSink;
@@ -8,33 +10,36 @@ import io.rdmaraw.udp.DatagramSink;
 import java.io.IOException;
 
 /** Queues received datagrams while the user does not read, up to {@code SO_RCVBUF} bytes. */
-final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink {
+public final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink {
     /** Overhead charged per queued datagram, so that empty datagrams also count. */
     private static final int OVERHEAD_BYTES = 64;
 
-    private final RdmaRawDatagramChannel channel;
+    private final AbstractChannel channel;
+    private final DatagramChannelConfig config;
     private final DatagramCounters counters;
     private IOException pendingError;
 
-    DatagramInbox(RdmaRawDatagramChannel channel, DatagramCounters counters) {
-        super(channel);
+    public DatagramInbox(AbstractChannel channel, DatagramChannelConfig config, ReadSettings settings,
+            DatagramCounters counters) {
+        super(channel, settings);
         this.channel = channel;
+        this.config = config;
         this.counters = counters;
     }
 
     @Override
-    int bytesOf(DatagramPacket packet) {
+    protected int bytesOf(DatagramPacket packet) {
         return packet.content().readableBytes();
     }
 
     @Override
-    boolean hasRoom(DatagramPacket packet, int queuedMessages, long queuedBytes) {
+    protected boolean hasRoom(DatagramPacket packet, int queuedMessages, long queuedBytes) {
         return queuedBytes + bytesOf(packet) + (queuedMessages + 1L) * OVERHEAD_BYTES
-                <= channel.config().getReceiveBufferSize();
+                <= config.getReceiveBufferSize();
     }
 
     @Override
-    DatagramPacket copyForUser(DatagramPacket packet) {
+    protected DatagramPacket copyForUser(DatagramPacket packet) {
         ByteBuf content = packet.content();
         ByteBuf copy = copyContentForUser(content);
         if (copy == content) {
@@ -45,17 +50,17 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    void countAllocationFailure() {
+    protected void countAllocationFailure() {
         counters.droppedUnallocated++;
     }
 
     @Override
-    void countDropped() {
+    protected void countDropped() {
         counters.droppedNotRead++;
     }
 
     @Override
-    void countReceived(int messages, int bytes) {
+    protected void countReceived(int messages, int bytes) {
         counters.receivedDatagrams += messages;
         counters.receivedBytes += bytes;
     }
@@ -69,12 +74,12 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    boolean hasPendingError() {
+    protected boolean hasPendingError() {
         return pendingError != null;
     }
 
     @Override
-    void reportPendingError() {
+    protected void reportPendingError() {
         if (pendingError != null) {
             completeReadRequest();
             channel.pipeline().fireChannelReadComplete();
@@ -90,7 +95,7 @@ final class DatagramInbox extends Inbox<DatagramPacket> implements DatagramSink 
     }
 
     @Override
-    int close() {
+    public int close() {
         int dropped = super.close();
         counters.droppedAtClose += dropped;
         return dropped;

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.loop;
 
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.tcp.stack.TcpStack;
@@ -37,7 +37,7 @@ import io.rdmaraw.tcp.stack.TcpStack;
  *
  * <p>Used on the loop's thread only.
  */
-final class LoopTurn {
+public final class LoopTurn {
     private static final int MAX_CONNECTIONS = 32;
     /** Limit of frames per turn: about a megabyte of full segments, or a quarter of a millisecond. */
     private static final int MAX_FRAMES = 512;
@@ -47,21 +47,21 @@ final class LoopTurn {
     private TcpStack tcpStackOrNull;
 
     /** Sets the queues that are polled. */
-    void setDeviceQueues(DeviceQueue[] newQueues) {
+    public void setDeviceQueues(DeviceQueue[] newQueues) {
         deviceQueues = newQueues;
     }
 
-    DeviceQueue[] deviceQueues() {
+    public DeviceQueue[] deviceQueues() {
         return deviceQueues;
     }
 
     /** Sets the TCP stack of the loop; null removes it. */
-    void setTcpStack(TcpStack stackOrNull) {
+    public void setTcpStack(TcpStack stackOrNull) {
         tcpStackOrNull = stackOrNull;
     }
 
     /** Runs a turn; returns 0 if no step had work. */
-    int run() {
+    public int run() {
         return run(receive());
     }
 
@@ -71,7 +71,7 @@ final class LoopTurn {
      *
      * @return 0 if no step had work
      */
-    int run(int receivedFrames) {
+    public int run(int receivedFrames) {
         int busySteps = 0;
         int frames = 0;
         int connections = 0;
@@ -93,7 +93,7 @@ final class LoopTurn {
     }
 
     /** Steps <i>receive</i> and <i>process</i>; returns the number of frames. */
-    int receive() {
+    public int receive() {
         int frames = 0;
         for (DeviceQueue deviceQueue : deviceQueues) {
             frames += deviceQueue.receive();
@@ -115,7 +115,7 @@ final class LoopTurn {
     }
 
     /** Returns whether a queue has something to deliver, so that a turn has work even if no frame was received. */
-    boolean hasPendingDelivery() {
+    public boolean hasPendingDelivery() {
         for (DeviceQueue deviceQueue : deviceQueues) {
             if (deviceQueue.needsDelivery()) {
                 return true;
@@ -127,7 +127,7 @@ final class LoopTurn {
     /**
      * Returns the time at which the next turn must run; {@link Long#MAX_VALUE} if only a frame or a task requires one.
      */
-    long nextDeadlineNanos() {
+    public long nextDeadlineNanos() {
         if (hasPendingDelivery()) {
             return System.nanoTime();
         }

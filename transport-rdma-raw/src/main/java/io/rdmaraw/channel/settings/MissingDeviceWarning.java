@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.settings;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
@@ -10,17 +10,17 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * Logs a warning, once per configuration, if a server is bound although no device was set. Such a server is in memory:
  * it appears to listen on all addresses, but other hosts cannot reach it, as if a firewall blocked them.
  */
-final class MissingDeviceWarning {
+public final class MissingDeviceWarning {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(MissingDeviceWarning.class);
 
     private final boolean deviceMissing;
     private final AtomicBoolean warned = new AtomicBoolean();
 
-    MissingDeviceWarning(boolean deviceMissing) {
+    public MissingDeviceWarning(boolean deviceMissing) {
         this.deviceMissing = deviceMissing;
     }
 
-    boolean isDeviceMissing() {
+    public boolean isDeviceMissing() {
         return deviceMissing;
     }
 
@@ -28,7 +28,7 @@ final class MissingDeviceWarning {
      * Checks the address of a bound channel. A loopback address causes no warning, because only this host can reach it
      * anyway.
      */
-    void warnIfDeviceMissing(InetSocketAddress local) {
+    public void warnIfDeviceMissing(InetSocketAddress local) {
         if (deviceMissing && !local.getAddress().isLoopbackAddress() && warned.compareAndSet(false, true)) {
             LOGGER.warn("a channel is bound to {}, and no device was named: the channel is on the in-memory device"
                     + " soft:loop, which only this process reaches. Name a device with"

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.loop;
 
 import io.rdmaraw.loop.LoopFailures;
 import io.rdmaraw.metrics.RdmaRawMetric;

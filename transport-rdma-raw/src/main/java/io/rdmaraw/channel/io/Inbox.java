@@ -1,7 +1,8 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.io;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.AbstractChannel;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.UncheckedBooleanSupplier;
@@ -16,8 +17,9 @@ import java.util.function.Consumer;
  * @param <M> the type of a message
  */
 @SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle is replaced in Netty 5 only
-abstract class Inbox<M> {
-    private final AbstractRdmaRawChannel channel;
+public abstract class Inbox<M> {
+    private final AbstractChannel channel;
+    private final ReadSettings settings;
     /** Created on first use, because most channels read messages immediately. */
     private ArrayDeque<M> backlog;
     private long backlogBytes;
@@ -33,31 +35,32 @@ abstract class Inbox<M> {
     /** Exception thrown by the user's allocator or handle in this burst; null if there is none. */
     private Throwable allocatorFailure;
 
-    Inbox(AbstractRdmaRawChannel channel) {
+    protected Inbox(AbstractChannel channel, ReadSettings settings) {
         this.channel = channel;
+        this.settings = settings;
     }
 
-    abstract int bytesOf(M message);
+    protected abstract int bytesOf(M message);
 
     /** Returns whether another message may be queued. */
-    abstract boolean hasRoom(M message, int queuedMessages, long queuedBytes);
+    protected abstract boolean hasRoom(M message, int queuedMessages, long queuedBytes);
 
     /** Counts a message that was dropped because the queue was full or the channel closed. */
-    abstract void countDropped();
+    protected abstract void countDropped();
 
     /** Counts the messages of a burst. */
-    abstract void countReceived(int messages, int bytes);
+    protected abstract void countReceived(int messages, int bytes);
 
     /**
      * Returns a copy of a message in a buffer of the channel's allocator and releases the original. Called if that
      * allocator is not this transport's.
      */
-    M copyForUser(M message) {
+    protected M copyForUser(M message) {
         return message;
     }
 
     /** Counts a message that was dropped because the user's allocator had no buffer. */
-    void countAllocationFailure() {
+    protected void countAllocationFailure() {
     }
 
     /**
@@ -65,8 +68,8 @@ abstract class Inbox<M> {
      * buffer has the size that the user's handle proposes, but at least that of the content, which must not be
      * truncated.
      */
-    final ByteBuf copyContentForUser(ByteBuf content) {
-        ByteBufAllocator allocator = channel.config().getAllocator();
+    protected final ByteBuf copyContentForUser(ByteBuf content) {
+        ByteBufAllocator allocator = settings.allocator();
         if (content.alloc() == allocator) {
             return content;
         }
@@ -83,29 +86,29 @@ abstract class Inbox<M> {
     }
 
     /** Fires a message. Returns false if no further message may be added to this burst. */
-    boolean deliver(M message) {
+    protected boolean deliver(M message) {
         completeReadRequest();
         channel.pipeline().fireChannelRead(message);
         return true;
     }
 
     /** Called before a message is fired. Without auto-read, the message completes the pending read. */
-    final void completeReadRequest() {
-        if (!channel.config().isAutoRead()) {
+    protected final void completeReadRequest() {
+        if (!settings.isAutoRead()) {
             readPending = false;
         }
     }
 
     /** Called at the end of a burst, before {@code channelReadComplete}. */
-    void beforeReadComplete() {
+    protected void beforeReadComplete() {
     }
 
     /** Called when the user reads and the queue is empty. */
-    void reportPendingError() {
+    protected void reportPendingError() {
     }
 
     /** Returns whether {@link #reportPendingError} has work. */
-    boolean hasPendingError() {
+    protected boolean hasPendingError() {
         return false;
     }
 
@@ -116,7 +119,7 @@ abstract class Inbox<M> {
 
     /** Returns whether messages received now can be fired without per-message checks. */
     public final boolean allowsUncheckedReads() {
-        return firesImmediately() && channel.config().allowsUncheckedReads() && channel.config().isAutoRead();
+        return firesImmediately() && settings.allowsUncheckedReads() && settings.isAutoRead();
     }
 
     /**
@@ -161,7 +164,7 @@ abstract class Inbox<M> {
     }
 
     /** Releases a message that will not be read. */
-    void discard(M message) {
+    protected void discard(M message) {
         ReferenceCountUtil.release(message);
     }
 
@@ -174,7 +177,7 @@ abstract class Inbox<M> {
             beginLimitedBurst();
         }
         int bytes = bytesOf(message);
-        if (userLimitsBurst || channel.config().copiesReceivedData()) {
+        if (userLimitsBurst || settings.isCopying()) {
             return readMessage(message, bytes);
         }
         burstMessages++;
@@ -185,7 +188,7 @@ abstract class Inbox<M> {
     /** Begins a burst of messages that are checked one by one. The user's handle limits it if a read limit is set. */
     private void beginLimitedBurst() {
         inBurst = true;
-        userLimitsBurst = channel.config().isReadLimited();
+        userLimitsBurst = settings.isLimited();
         if (userLimitsBurst) {
             callHandle(handle -> handle.reset(channel.config()));
         }
@@ -194,7 +197,7 @@ abstract class Inbox<M> {
     @SuppressWarnings("deprecation") // RecvByteBufAllocator.Handle, as above
     private boolean readMessage(M message, int bytes) {
         M delivered = message;
-        if (channel.config().copiesReceivedData()) {
+        if (settings.isCopying()) {
             try {
                 delivered = copyForUser(message);
             } catch (Throwable e) {
@@ -243,15 +246,15 @@ abstract class Inbox<M> {
         return inBurst;
     }
 
-    final boolean isReadPending() {
+    protected final boolean isReadPending() {
         return readPending;
     }
 
-    final int queuedMessages() {
+    protected final int queuedMessages() {
         return backlog == null ? 0 : backlog.size();
     }
 
-    final boolean hasBacklog() {
+    protected final boolean hasBacklog() {
         return backlog != null && !backlog.isEmpty();
     }
 
@@ -297,13 +300,13 @@ abstract class Inbox<M> {
     }
 
     /** Starts a read. */
-    void beginRead() {
+    public void beginRead() {
         readPending = true;
         scheduleDelivery();
     }
 
     /** Schedules the delivery of queued messages if a read is pending. */
-    final void scheduleDelivery() {
+    protected final void scheduleDelivery() {
         if (readPending && (hasBacklog() || hasPendingError()) && !backlogScheduled) {
             backlogScheduled = true;
             channel.eventLoop().execute(this::readBacklog);
@@ -311,13 +314,13 @@ abstract class Inbox<M> {
     }
 
     /** Suspends reads because the channel leaves its loop. Messages are queued until it joins another loop. */
-    void leaveLoop() {
+    public void leaveLoop() {
         readSuspended |= readPending;
         readPending = false;
     }
 
     /** Resumes the suspended reads on the loop that the channel has joined. */
-    void joinLoop() {
+    public void joinLoop() {
         backlogScheduled = false;
         readPending |= readSuspended;
         readSuspended = false;
@@ -348,13 +351,13 @@ abstract class Inbox<M> {
     }
 
     /** Withdraws the pending read. */
-    void stopReading() {
+    public void stopReading() {
         readPending = false;
         readSuspended = false;
     }
 
     /** Drops all queued messages. Returns their number. */
-    int close() {
+    public int close() {
         readPending = false;
         int dropped = queuedMessages();
         dropBacklog();
@@ -362,7 +365,7 @@ abstract class Inbox<M> {
     }
 
     /** Drops all queued messages. Returns the number of their bytes. */
-    final long dropBacklog() {
+    protected final long dropBacklog() {
         long bytes = backlogBytes;
         while (hasBacklog()) {
             discard(backlog.poll());

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.settings;
 
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.nio.NioChannelOption;
@@ -18,11 +18,11 @@ import java.util.function.Function;
  *
  * @param <C> the type of the configuration
  */
-final class OptionTable<C> {
+public final class OptionTable<C> {
     /** Levels of Linux's socket options. */
-    static final int IPPROTO_IP = 0;
-    static final int SOL_SOCKET = 1;
-    static final int IPPROTO_TCP = 6;
+    public static final int IPPROTO_IP = 0;
+    public static final int SOL_SOCKET = 1;
+    public static final int IPPROTO_TCP = 6;
 
     private record Setting<C, T>(Function<C, T> getter, BiConsumer<C, T> setter) {
     }
@@ -36,7 +36,7 @@ final class OptionTable<C> {
     private final Map<NumberedOptions.Key, Setting<C, Integer>> numbers = new HashMap<>();
     private ChannelOption<?>[] options = {};
 
-    <T> OptionTable<C> with(ChannelOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
+    public <T> OptionTable<C> with(ChannelOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
         settings.put(option, new Setting<>(getter, setter));
         options = settings.keySet().toArray(ChannelOption[]::new);
         return this;
@@ -46,13 +46,13 @@ final class OptionTable<C> {
      * Adds the name that another Netty transport uses for an option in the table. Programs can then set that name
      * regardless of the transport.
      */
-    <T> OptionTable<C> alias(ChannelOption<T> other, ChannelOption<T> option) {
+    public <T> OptionTable<C> alias(ChannelOption<T> other, ChannelOption<T> option) {
         aliases.put(other, setting(option));
         return this;
     }
 
     /** Adds the JDK's name of an option in the table, for {@link NioChannelOption#of}. */
-    <T> OptionTable<C> alias(SocketOption<T> other, ChannelOption<T> option) {
+    public <T> OptionTable<C> alias(SocketOption<T> other, ChannelOption<T> option) {
         socketOptions.put(other.name(), setting(option));
         return this;
     }
@@ -61,25 +61,25 @@ final class OptionTable<C> {
      * Adds the name that {@code jdk.net} uses for an option. It is a string, because the module may be absent at run
      * time.
      */
-    <T> OptionTable<C> alias(String jdkName, ChannelOption<T> option) {
+    public <T> OptionTable<C> alias(String jdkName, ChannelOption<T> option) {
         socketOptions.put(jdkName, setting(option));
         return this;
     }
 
     /** Adds Linux's level and number of an option in the table, for options that are given by number. */
-    OptionTable<C> numbered(int level, int number, ChannelOption<Integer> option) {
+    public OptionTable<C> numbered(int level, int number, ChannelOption<Integer> option) {
         return putNumber(level, number, setting(option));
     }
 
     /** Adds Linux's level and number of a flag in the table. */
-    OptionTable<C> numberedFlag(int level, int number, ChannelOption<Boolean> option) {
+    public OptionTable<C> numberedFlag(int level, int number, ChannelOption<Boolean> option) {
         Setting<C, Boolean> flag = setting(option);
         return putNumber(level, number, new Setting<>(config -> flag.getter().apply(config) ? 1 : 0,
                 (config, value) -> flag.setter().accept(config, value != 0)));
     }
 
     /** Adds Linux's level and number of an option in the table with values beyond the range of {@code int}. */
-    OptionTable<C> numberedLong(int level, int number, ChannelOption<Long> option) {
+    public OptionTable<C> numberedLong(int level, int number, ChannelOption<Long> option) {
         Setting<C, Long> wide = setting(option);
         return putNumber(level, number, new Setting<>(config -> wide.getter().apply(config).intValue(),
                 (config, value) -> wide.setter().accept(config, Integer.toUnsignedLong(value))));
@@ -91,7 +91,7 @@ final class OptionTable<C> {
     }
 
     /** Adds an option that only the JDK defines. */
-    <T> OptionTable<C> with(SocketOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
+    public <T> OptionTable<C> with(SocketOption<T> option, Function<C, T> getter, BiConsumer<C, T> setter) {
         socketOptions.put(option.name(), new Setting<>(getter, setter));
         return this;
     }
@@ -100,7 +100,7 @@ final class OptionTable<C> {
      * Adds an option of the JDK that these channels do not support. Getting or setting it throws an exception with the
      * reason.
      */
-    OptionTable<C> withUnsupported(String jdkName, String reason) {
+    public OptionTable<C> withUnsupported(String jdkName, String reason) {
         String message = jdkName + " is not an option of this transport's channels: " + reason;
         socketOptions.put(jdkName, new Setting<>(config -> {
             throw new UnsupportedOperationException(message);
@@ -111,19 +111,19 @@ final class OptionTable<C> {
     }
 
     /** Returns the options in the order in which they were added. */
-    ChannelOption<?>[] options() {
+    public ChannelOption<?>[] options() {
         return options;
     }
 
-    boolean has(ChannelOption<?> option) {
+    public boolean has(ChannelOption<?> option) {
         return setting(option) != null;
     }
 
-    <T> T get(C config, ChannelOption<T> option) {
+    public <T> T get(C config, ChannelOption<T> option) {
         return this.<T>setting(option).getter().apply(config);
     }
 
-    <T> void set(C config, ChannelOption<T> option, T value) {
+    public <T> void set(C config, ChannelOption<T> option, T value) {
         this.<T>setting(option).setter().accept(config, value);
     }
 

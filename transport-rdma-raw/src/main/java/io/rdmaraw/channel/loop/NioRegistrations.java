@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.loop;
 
 import io.netty.channel.IoHandle;
 import io.netty.channel.nio.NioIoHandle;
@@ -11,23 +11,37 @@ import java.nio.channels.NetworkChannel;
 import java.nio.channels.SelectableChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Applies the {@link NioChannels} policy to NIO channels that are registered with the loops of a group. */
-final class NioRegistrations {
+/**
+ * The NIO channels that are registered with the loops of a group: they are counted, and reported or refused if the user
+ * has configured that.
+ */
+public final class NioRegistrations {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(NioRegistrations.class);
     private static final String REMEDY = "the kernel carries them, not the device. Give bootstraps "
             + "RdmaRawSocketChannel, RdmaRawServerSocketChannel and RdmaRawDatagramChannel; where a framework chooses "
             + "the classes, docs/guide/frameworks.md says how";
 
-    private final NioChannels policy;
+    /** System property with the default of the policy. */
+    public static final String PROPERTY = "io.rdmaraw.nioChannels";
+
+    private final boolean refused;
+    private final boolean logged;
     private final AtomicBoolean reported = new AtomicBoolean();
 
-    NioRegistrations(NioChannels policy) {
-        this.policy = policy;
+    /**
+     * Creates the registrations of a group.
+     *
+     * @param refused whether channels fail to register
+     * @param logged whether the first channel is logged
+     */
+    public NioRegistrations(boolean refused, boolean logged) {
+        this.refused = refused;
+        this.logged = logged;
     }
 
     /** Returns whether the loops report that they can drive this type of handle. */
-    boolean admits(Class<? extends IoHandle> handleType) {
-        return policy != NioChannels.REFUSED || handleType != NioIoHandle.class;
+    public boolean admits(Class<? extends IoHandle> handleType) {
+        return !refused || handleType != NioIoHandle.class;
     }
 
     /**
@@ -35,21 +49,21 @@ final class NioRegistrations {
      *
      * @throws UnsupportedOperationException if the policy rejects the channel
      */
-    void onRegistration(IoHandle handle, LoopStatistics statistics) {
+    public void onRegistration(IoHandle handle, LoopStatistics statistics) {
         if (!(handle instanceof NioIoHandle nio) || !isOfIp(nio.selectableChannel())
                 || KernelStreamSocket.isOwnSocket(nio.selectableChannel())) {
             return;
         }
-        if (policy == NioChannels.REFUSED) {
+        if (refused) {
             statistics.nioChannelsRefused++;
             throw new UnsupportedOperationException("NIO channels of TCP and UDP are refused on these loops ("
-                    + NioChannels.PROPERTY + "): " + REMEDY);
+                    + PROPERTY + "): " + REMEDY);
         }
         statistics.nioChannels++;
-        if (policy == NioChannels.REPORTED && reported.compareAndSet(false, true)) {
+        if (logged && reported.compareAndSet(false, true)) {
             LOGGER.warn("NIO channels of TCP or UDP are on loops of this transport, first {}: {}; if it is meant so, "
                     + "nioChannels(ALLOWED) or -D{}=allowed silences this", nio.selectableChannel(), REMEDY,
-                    NioChannels.PROPERTY);
+                    PROPERTY);
         }
     }
 

@@ -1,6 +1,8 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.io;
 
+import io.netty.channel.AbstractChannel;
 import io.netty.channel.Channel;
+import io.netty.channel.socket.ServerSocketChannelConfig;
 import io.rdmaraw.loop.LoopTasks;
 
 import java.util.Queue;
@@ -12,8 +14,9 @@ import java.util.concurrent.atomic.AtomicInteger;
  * queues them otherwise. Each connection occupies a place of the backlog from its acceptance, by a loop or the kernel,
  * until it is fired or discarded. Used on the channel's loop, unless a method says otherwise.
  */
-final class AcceptInbox extends Inbox<Channel> {
-    private final RdmaRawServerSocketChannel server;
+public final class AcceptInbox extends Inbox<Channel> {
+    private final AbstractChannel server;
+    private final ServerSocketChannelConfig config;
     private final Runnable onRoom;
     /** Number of connections in the backlog. */
     private final AtomicInteger backlogSize = new AtomicInteger();
@@ -30,20 +33,22 @@ final class AcceptInbox extends Inbox<Channel> {
      *
      * @param onRoom run on any thread when {@link #acceptsNow} may have become true
      */
-    AcceptInbox(RdmaRawServerSocketChannel server, Runnable onRoom) {
-        super(server);
+    public AcceptInbox(AbstractChannel server, ServerSocketChannelConfig config, ReadSettings settings,
+            Runnable onRoom) {
+        super(server, settings);
         this.server = server;
+        this.config = config;
         this.onRoom = onRoom;
     }
 
     // ---- the backlog ----
 
     /** Reserves a place in the backlog. Returns false if it is full or the server is closed. Thread-safe. */
-    boolean reservePlace() {
+    public boolean reservePlace() {
         if (!server.isOpen()) {
             return false;
         }
-        if (backlogSize.incrementAndGet() <= server.config().getBacklog()) {
+        if (backlogSize.incrementAndGet() <= config.getBacklog()) {
             return true;
         }
         backlogSize.decrementAndGet();
@@ -52,31 +57,31 @@ final class AcceptInbox extends Inbox<Channel> {
     }
 
     /** Reserves a place for a connection that the kernel has accepted, even if the backlog is full. Thread-safe. */
-    void reservePlaceOfKernel() {
+    public void reservePlaceOfKernel() {
         backlogSize.incrementAndGet();
-        reading = server.config().isAutoRead();
+        reading = config.isAutoRead();
     }
 
     /** Returns whether the backlog has a free place. Thread-safe. */
-    boolean hasFreePlace() {
-        return backlogSize.get() < server.config().getBacklog();
+    public boolean hasFreePlace() {
+        return backlogSize.get() < config.getBacklog();
     }
 
     /** Returns whether the user reads and the backlog has a free place. Thread-safe. */
-    boolean acceptsNow() {
+    public boolean acceptsNow() {
         return reading && hasFreePlace();
     }
 
     private void releasePlace() {
         backlogSize.decrementAndGet();
-        reading = isReadPending() || server.config().isAutoRead();
+        reading = isReadPending() || config.isAutoRead();
         onRoom.run();
     }
 
     // ---- accepted connections ----
 
     /** Adds a connection, which has a place in the backlog. The channel may have left the caller's loop. */
-    void add(Channel child) {
+    public void add(Channel child) {
         if (offLoop) {
             acceptedOffLoop.add(child);
             if (!offLoop) {
@@ -97,43 +102,43 @@ final class AcceptInbox extends Inbox<Channel> {
     }
 
     @Override
-    boolean deliver(Channel child) {
+    protected boolean deliver(Channel child) {
         completeReadRequest();
         releasePlace();
         return super.deliver(child);
     }
 
     @Override
-    void discard(Channel child) {
+    public void discard(Channel child) {
         releasePlace();
         child.unsafe().closeForcibly();
     }
 
     @Override
-    int bytesOf(Channel child) {
+    protected int bytesOf(Channel child) {
         return 0;
     }
 
     @Override
-    boolean hasRoom(Channel child, int queuedMessages, long queuedBytes) {
+    protected boolean hasRoom(Channel child, int queuedMessages, long queuedBytes) {
         // The child already has a place in the backlog.
         return true;
     }
 
     @Override
-    void countDropped() {
+    protected void countDropped() {
         // Children are dropped only when the server closes. The TCP stack counts the connections beyond the backlog.
     }
 
     @Override
-    void countReceived(int messages, int bytes) {
+    protected void countReceived(int messages, int bytes) {
         // Each child channel counts its own traffic.
     }
 
     // ---- the channel ----
 
     @Override
-    void beginRead() {
+    public void beginRead() {
         if (server.isRegistered()) {
             startReading();
         } else {
@@ -150,7 +155,7 @@ final class AcceptInbox extends Inbox<Channel> {
     }
 
     /** Called after the promise of a registration was completed. */
-    void registrationDone() {
+    public void registrationDone() {
         if (readsWhenRegistered) {
             readsWhenRegistered = false;
             startReading();
@@ -160,32 +165,32 @@ final class AcceptInbox extends Inbox<Channel> {
     }
 
     @Override
-    void stopReading() {
+    public void stopReading() {
         super.stopReading();
         reading = false;
     }
 
     @Override
-    void joinLoop() {
+    public void joinLoop() {
         super.joinLoop();
         reading = isReadPending();
     }
 
     /** Lets new connections wait until the channel joins another loop. */
     @Override
-    void leaveLoop() {
+    public void leaveLoop() {
         offLoop = server.isOpen();
         reading = false;
         super.leaveLoop();
     }
 
     /** Returns whether the channel has left a loop and joined no other. */
-    boolean isOffLoop() {
+    public boolean isOffLoop() {
         return offLoop;
     }
 
     @Override
-    int close() {
+    public int close() {
         int dropped = super.close();
         offLoop = false;
         for (Channel child = acceptedOffLoop.poll(); child != null; child = acceptedOffLoop.poll()) {

@@ -1,4 +1,4 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.stream;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelPromise;
@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
  * The connection attempts of a channel, at most one at a time: promise, timeout and cancellation. Used on the loop's
  * thread only.
  */
-final class StreamConnector {
+public final class StreamConnector {
     private final Channel channel;
     private ChannelPromise promise;
     private InetSocketAddress remote;
@@ -27,7 +27,7 @@ final class StreamConnector {
     private long beginNanos;
     private Future<?> timeout;
 
-    StreamConnector(Channel channel) {
+    public StreamConnector(Channel channel) {
         this.channel = channel;
     }
 
@@ -37,7 +37,7 @@ final class StreamConnector {
      * @throws ConnectionPendingException if another attempt is pending
      * @throws AlreadyConnectedException if the channel is connected
      */
-    void begin(InetSocketAddress target, ChannelPromise connectPromise) {
+    public void begin(InetSocketAddress target, ChannelPromise connectPromise) {
         if (promise != null) {
             throw new ConnectionPendingException();
         }
@@ -72,7 +72,7 @@ final class StreamConnector {
     }
 
     /** Schedules the rest of the timeout on the channel's loop. Called when an attempt begins and after each move. */
-    void joinLoop() {
+    public void joinLoop() {
         if (promise != null && timeoutMillis > 0) {
             long remainingNanos = TimeUnit.MILLISECONDS.toNanos(timeoutMillis) - (System.nanoTime() - beginNanos);
             timeout = channel.eventLoop().schedule(this::timedOut, Math.max(0, remainingNanos), TimeUnit.NANOSECONDS);
@@ -80,7 +80,7 @@ final class StreamConnector {
     }
 
     /** Cancels the timeout on the loop that the channel leaves. */
-    void leaveLoop() {
+    public void leaveLoop() {
         stopTimeout();
     }
 
@@ -95,7 +95,7 @@ final class StreamConnector {
      * Returns the remote address of the last attempt as passed to connect, including its host name, like Netty's other
      * transports. Returns null for a wildcard address: it stands for this host and is not the address of the peer.
      */
-    InetSocketAddress peer() {
+    public InetSocketAddress peer() {
         return remote.getAddress().isAnyLocalAddress() ? null : remote;
     }
 
@@ -108,7 +108,7 @@ final class StreamConnector {
         }
     }
 
-    void succeed() {
+    public void succeed() {
         ChannelPromise pending = end();
         if (pending == null) {
             return;
@@ -125,7 +125,7 @@ final class StreamConnector {
         }
     }
 
-    void fail(IOException cause) {
+    public void fail(IOException cause) {
         InetSocketAddress target = remote;
         ChannelPromise pending = end();
         if (pending != null) {
@@ -135,7 +135,7 @@ final class StreamConnector {
     }
 
     /** Fails the attempt because the channel closes. */
-    void close() {
+    public void close() {
         ChannelPromise pending = end();
         if (pending != null) {
             pending.tryFailure(new ClosedChannelException());
@@ -143,7 +143,7 @@ final class StreamConnector {
     }
 
     /** Ends the attempt. Returns its promise, which the caller completes; null if there is no attempt. */
-    ChannelPromise end() {
+    public ChannelPromise end() {
         ChannelPromise pending = promise;
         promise = null;
         stopTimeout();

@@ -1,12 +1,14 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.io;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
+import io.netty.channel.socket.SocketChannel;
 import io.rdmaraw.tcp.stack.StreamReceiveQueue;
 import io.rdmaraw.tcp.stack.StreamTransport;
+import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;
 
 import java.io.IOException;
@@ -17,8 +19,19 @@ import java.io.IOException;
  * needs no pending read. Bytes count as read, and open the receive window, just before they are fired. Used on the
  * loop's thread only, except {@link #isShutdown()}.
  */
-final class StreamInbox {
-    private final RdmaRawSocketChannel channel;
+public final class StreamInbox {
+    /** The connection of the channel. */
+    public interface Connection {
+        /** Returns the transport; null before connect or accept. */
+        StreamTransport transport();
+
+        /** Returns the stack of the channel's loop; null while the channel is on no loop. */
+        TcpStack tcpStack();
+    }
+
+    private final SocketChannel channel;
+    private final ReadSettings settings;
+    private final Connection connection;
     private boolean readPending;
     private boolean reading;
     private boolean scheduled;
@@ -34,12 +47,14 @@ final class StreamInbox {
      */
     private boolean copyInProgress;
 
-    StreamInbox(RdmaRawSocketChannel channel) {
+    public StreamInbox(SocketChannel channel, ReadSettings settings, Connection connection) {
         this.channel = channel;
+        this.settings = settings;
+        this.connection = connection;
     }
 
     /** Fires received bytes if a read is pending, and then the end of the stream. */
-    void transportChanged(StreamTransport transport) {
+    public void transportChanged(StreamTransport transport) {
         if (shutdown) {
             transport.shutdownInput();
             drop(transport);
@@ -61,11 +76,11 @@ final class StreamInbox {
     }
 
     private boolean hasBytes() {
-        return !channel.transport().received().isEmpty();
+        return !connection.transport().received().isEmpty();
     }
 
     /** Handles {@code read()}. Outside a read, schedules a task that fires waiting bytes or the end of the stream. */
-    void beginRead() {
+    public void beginRead() {
         readPending = true;
         if (!reading && (hasEnd() || isAttached() && hasBytes())) {
             schedule();
@@ -76,7 +91,7 @@ final class StreamInbox {
      * Called when the channel has moved to another loop. A task that is scheduled on the former loop will do nothing,
      * so another one may be scheduled here. The transport reports waiting bytes on the new loop.
      */
-    void joinLoop() {
+    public void joinLoop() {
         scheduled = false;
     }
 
@@ -84,7 +99,7 @@ final class StreamInbox {
      * Returns whether the transport is on this loop. While the channel moves, received bytes belong to another loop.
      */
     private boolean isAttached() {
-        StreamTransport transport = channel.transport();
+        StreamTransport transport = connection.transport();
         return transport != null && transport.isAttached();
     }
 
@@ -101,7 +116,7 @@ final class StreamInbox {
         if (reading || !channel.isOpen() || !isAttached()) {
             return;
         }
-        StreamTransport transport = channel.transport();
+        StreamTransport transport = connection.transport();
         boolean outer = transport.beginReading();
         reading = true;
         try {
@@ -149,8 +164,8 @@ final class StreamInbox {
         // If the payload is not copied, the handle allocates no buffer: the payload already is in buffers. A size set
         // by the user still limits each message.
         boolean adaptiveSize = channel.config().getRecvByteBufAllocator() instanceof AdaptiveRecvByteBufAllocator;
-        boolean copiesPayload = channel.config().copiesReceivedData() && transport.receivesIntoSlots();
-        TcpStackStatistics statistics = channel.tcpStack().statistics();
+        boolean copiesPayload = settings.isCopying() && transport.receivesIntoSlots();
+        TcpStackStatistics statistics = connection.tcpStack().statistics();
         do {
             ByteBuf piece;
             if (copiesPayload) {
@@ -182,7 +197,7 @@ final class StreamInbox {
      */
     @SuppressWarnings("deprecation") // as above
     private int limitBytes(RecvByteBufAllocator.Handle handle) {
-        return channel.config().isReadLimited() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;
+        return settings.isLimited() ? Math.max(1, handle.guess()) : Integer.MAX_VALUE;
     }
 
     @SuppressWarnings("deprecation") // as above
@@ -282,23 +297,23 @@ final class StreamInbox {
         channel.unsafe().close(channel.unsafe().voidPromise());
     }
 
-    boolean isShutdown() {
+    public boolean isShutdown() {
         return shutdown;
     }
 
     /** Shuts down the input. Queued and later bytes are dropped. */
-    void shutdown() {
+    public void shutdown() {
         shutdown = true;
         inputFinished = true;
         if (isAttached()) {
-            channel.transport().shutdownInput();
-            drop(channel.transport());
+            connection.transport().shutdownInput();
+            drop(connection.transport());
         }
         schedule();
     }
 
     /** Withdraws the pending read. Also called when the channel closes; its transport then drops unread bytes. */
-    void stopReading() {
+    public void stopReading() {
         readPending = false;
     }
 }

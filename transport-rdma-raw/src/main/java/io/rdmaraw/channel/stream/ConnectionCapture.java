@@ -1,9 +1,12 @@
-package io.rdmaraw.channel;
+package io.rdmaraw.channel.stream;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.channel.EventLoop;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.channel.io.StreamInbox;
 import io.rdmaraw.kernel.KernelTransport;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.pcap.PcapFormat;
@@ -28,7 +31,7 @@ import java.util.concurrent.TimeUnit;
  * segments that are merged on receipt (GRO), are recorded as one packet, as in captures of the kernel. Used on the
  * loop's thread only.
  */
-final class ConnectionCapture implements SegmentObserver {
+public final class ConnectionCapture implements SegmentObserver {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(ConnectionCapture.class);
     private static final int MAX_HEADER_BYTES = 128;
     private static final long MIN_BYTES = 1024;
@@ -40,9 +43,8 @@ final class ConnectionCapture implements SegmentObserver {
     private final IpAddress remote;
     private final int remotePort;
     private final PcapWriter writer;
-    private final ByteBuf packet =
-            RdmaRawByteBufAllocator.DEFAULT.directBuffer(MAX_HEADER_BYTES + TcpConfig.MAX_SEGMENTATION_BYTES);
-    private final byte[] bytes = new byte[packet.capacity()];
+    private final ByteBuf packet;
+    private final byte[] bytes;
     private long remainingBytes;
     private boolean ended;
 
@@ -53,6 +55,8 @@ final class ConnectionCapture implements SegmentObserver {
         localPort = local.getPort();
         this.remote = IpAddress.of(remote.getAddress());
         remotePort = remote.getPort();
+        packet = ByteBufAllocator.DEFAULT.directBuffer(MAX_HEADER_BYTES + TcpConfig.MAX_SEGMENTATION_BYTES);
+        bytes = new byte[packet.capacity()];
         remainingBytes = maxBytes - PcapFormat.FILE_HEADER_BYTES;
         try {
             // Unbuffered, so that captured packets are in the file even if the loop fails.
@@ -71,12 +75,13 @@ final class ConnectionCapture implements SegmentObserver {
     }
 
     /** Starts to capture the connection of a channel. Called on the channel's loop. */
-    static ConnectionCapture begin(RdmaRawSocketChannel channel, Path file, long maxBytes) throws IOException {
-        TcpStack stack = channel.tcpStack();
+    static ConnectionCapture begin(SocketChannel channel, StreamInbox.Connection connection, Path file, long maxBytes)
+            throws IOException {
+        TcpStack stack = connection.tcpStack();
         if (!channel.isActive() || stack == null) {
             throw new NotYetConnectedException();
         }
-        if (channel.transport() instanceof KernelTransport) {
+        if (connection.transport() instanceof KernelTransport) {
             throw new UnsupportedOperationException("the kernel carries the connection: see tcpdump(8)");
         }
         if (stack.isObserved()) {
@@ -143,7 +148,7 @@ final class ConnectionCapture implements SegmentObserver {
     }
 
     /** Ends the capture. Has no effect if it has ended. */
-    void end() {
+    public void end() {
         if (ended) {
             return;
         }
