@@ -20,8 +20,12 @@ class ArchitectureTest {
             .layer("takeover").definedBy("io.rdmaraw.takeover")
             .layer("kernel").definedBy("io.rdmaraw.kernel")
             .layer("tcp.stack").definedBy("io.rdmaraw.tcp.stack")
+            .layer("tcp.stack.port").definedBy("io.rdmaraw.tcp.stack.port")
+            .layer("tcp.stack.send").definedBy("io.rdmaraw.tcp.stack.send")
+            .layer("tcp.stack.receive").definedBy("io.rdmaraw.tcp.stack.receive")
             .layer("host.userspace").definedBy("io.rdmaraw.host.userspace")
             .layer("host.loopback").definedBy("io.rdmaraw.host.loopback")
+            .layer("host.kernel").definedBy("io.rdmaraw.host.kernel")
             .layer("host").definedBy("io.rdmaraw.host")
             .layer("device").definedBy("io.rdmaraw.device")
             .layer("loop").definedBy("io.rdmaraw.loop")
@@ -41,24 +45,30 @@ class ArchitectureTest {
             .whereLayer("takeover").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("kernel").mayOnlyBeAccessedByLayers("channel", "takeover")
             .whereLayer("tcp.stack").mayOnlyBeAccessedByLayers("channel", "takeover", "kernel")
+            .whereLayer("tcp.stack.port").mayOnlyBeAccessedByLayers("tcp.stack")
+            .whereLayer("tcp.stack.send").mayOnlyBeAccessedByLayers("tcp.stack")
+            .whereLayer("tcp.stack.receive").mayOnlyBeAccessedByLayers("channel", "kernel", "tcp.stack")
             .whereLayer("host.userspace").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("host.loopback").mayOnlyBeAccessedByLayers("channel")
+            .whereLayer("host.kernel").mayOnlyBeAccessedByLayers("channel")
             .whereLayer("host").mayOnlyBeAccessedByLayers("channel", "udp", "takeover", "kernel", "tcp.stack",
-                    "host.userspace", "host.loopback")
+                    "tcp.stack.port", "host.userspace", "host.loopback", "host.kernel")
             .whereLayer("device").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace")
-            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "udp", "kernel", "tcp.stack", "host.userspace",
-                    "host", "device")
-            .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel", "takeover", "kernel", "tcp.stack")
+            .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "udp", "kernel", "tcp.stack", "tcp.stack.receive",
+                    "host.userspace", "host", "device")
+            .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel", "takeover", "kernel", "tcp.stack",
+                    "tcp.stack.receive", "tcp.stack.send")
             .whereLayer("net").mayOnlyBeAccessedByLayers("channel", "udp", "takeover", "kernel", "tcp.stack",
-                    "host.userspace", "host.loopback", "host")
+                    "tcp.stack.port", "host.userspace", "host.loopback", "host", "host.kernel")
             .whereLayer("netlink").mayOnlyBeAccessedByLayers("net", "verbs")
-            .whereLayer("queue").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace", "device")
-            .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace", "device",
-                    "queue")
+            .whereLayer("queue").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "tcp.stack.send",
+                    "host.userspace", "device")
+            .whereLayer("memory").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "tcp.stack.receive",
+                    "tcp.stack.send", "host.userspace", "device", "queue")
             .whereLayer("verbs").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace",
-                    "host.loopback", "host", "device", "queue", "memory")
-            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace",
-                    "host.loopback", "host", "device", "queue", "tcp", "net", "verbs")
+                    "host.loopback", "host", "host.kernel", "device", "queue", "memory")
+            .whereLayer("wire").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "tcp.stack.send",
+                    "host.userspace", "host.loopback", "host", "host.kernel", "device", "queue", "tcp", "net", "verbs")
             .whereLayer("metrics").mayOnlyBeAccessedByLayers("channel", "udp", "kernel", "tcp.stack", "host.userspace",
                     "device")
             .whereLayer("pcap").mayOnlyBeAccessedByLayers("channel");
@@ -74,7 +84,7 @@ class ArchitectureTest {
     @ArchTest
     static final ArchRule NOTHING_BELOW_THE_CHANNELS_KNOWS_NETTYS = noClasses()
             .that().resideOutsideOfPackages("io.rdmaraw.channel..", "io.rdmaraw.udp", "io.rdmaraw.kernel",
-                    "io.rdmaraw.loop", "io.rdmaraw.tcp.stack", "io.rdmaraw.host.userspace")
+                    "io.rdmaraw.loop", "io.rdmaraw.tcp.stack..", "io.rdmaraw.host.userspace")
             .should().dependOnClassesThat().resideInAPackage("io.netty.channel..");
 
     @ArchTest

@@ -12,7 +12,7 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.host.GroupChange;
-import io.rdmaraw.host.KernelDatagramNetwork;
+import io.rdmaraw.host.kernel.KernelDatagramNetwork;
 import io.rdmaraw.host.loopback.LoopbackDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;

@@ -53,15 +53,14 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private static final ChannelMetadata METADATA = new ChannelMetadata(false, MAX_MESSAGES_PER_READ);
 
     private final RdmaRawServerSocketChannelConfig config = new RdmaRawServerSocketChannelConfig(this);
-    private final AcceptInbox inbox = new AcceptInbox(this, config, config.readSettings(),
-            this::wakeKernelPort);
+    /** The kernel listens on the same port if it has the same addresses. */
+    private final KernelPort kernelPort = new KernelPort(new KernelServer());
+    private final AcceptInbox inbox = new AcceptInbox(this, config, config.readSettings(), kernelPort::wakeup);
     private volatile InetSocketAddress localAddress;
     private volatile boolean hasJoinedLoop;
     /** Stacks of the loops that serve the port. */
     private List<TcpStack> stacks;
     private final ConnectionAcceptor acceptor = new Acceptor();
-    /** The kernel listens on the same port if it has the same addresses. */
-    private final KernelPort kernelPort = new KernelPort(new KernelServer());
     private volatile ListeningPort listeningPort;
     /** The group that opened {@link #listeningPort}, and its settings. */
     private EventLoopGroup portGroup;
@@ -120,10 +119,6 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     @Override
     protected SocketAddress remoteAddress0() {
         return null;
-    }
-
-    private void wakeKernelPort() {
-        kernelPort.wakeup();
     }
 
     private void runOnLoop(Runnable action, Runnable onLoopEnded) {

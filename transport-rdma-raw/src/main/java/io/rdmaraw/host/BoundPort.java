@@ -31,7 +31,7 @@ public record BoundPort(int protocol, long id, IpAddress local, boolean dualStac
         return local.isAny() && dualStack || local.version() == ipVersion;
     }
 
-    BoundPort with(IpAddress newLocal, IpAddress newRemoteOrNull, int newRemotePort) {
+    public BoundPort with(IpAddress newLocal, IpAddress newRemoteOrNull, int newRemotePort) {
         return new BoundPort(protocol, id, newLocal, dualStack, port, newRemoteOrNull, newRemotePort, sharing,
                 ownerOrNull, use);
     }

@@ -3,19 +3,13 @@ package io.rdmaraw.host;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.NetworkSnapshot;
 
-import java.io.IOException;
 import java.util.function.Consumer;
 
 /**
  * The host that the addresses of a device's channels belong to. It is either the host of the process, with the kernel's
- * network ({@link KernelIpHost}), or a userspace host. Thread-safe.
+ * network ({@code host.kernel}), or a userspace host. Thread-safe.
  */
 public interface IpHost {
-    /** Returns the kernel's network in the network namespace of the calling thread. */
-    static IpHost ofKernel() throws IOException {
-        return KernelIpHost.ofCallingThread();
-    }
-
     /** Returns the present links, addresses, routes and neighbours. */
     NetworkSnapshot snapshot();
 

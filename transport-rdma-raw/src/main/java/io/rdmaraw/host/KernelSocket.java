@@ -128,7 +128,7 @@ public final class KernelSocket implements LoopDescriptors.Handler {
     }
 
     /** Joins or leaves a group, or blocks a source of a group. */
-    void changeGroup(GroupChange change, int linkIndex) throws IOException {
+    public void changeGroup(GroupChange change, int linkIndex) throws IOException {
         switch (change.kind()) {
             case JOIN -> socket.changeMembership(true, change.group(), linkIndex, change.sourceOrNull());
             case LEAVE -> socket.changeMembership(false, change.group(), linkIndex, change.sourceOrNull());

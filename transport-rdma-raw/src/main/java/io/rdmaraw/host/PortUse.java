@@ -10,7 +10,7 @@ public final class PortUse {
     private volatile boolean connectionsOnly;
 
     /** @param ofListener whether the port was bound for a TCP listener */
-    PortUse(boolean ofListener) {
+    public PortUse(boolean ofListener) {
         this.ofListener = ofListener;
     }
 

@@ -9,9 +9,9 @@ package io.rdmaraw.host;
  */
 public final class SnapshotRateLimiter {
     /** Time that may be spent before the limit applies. A starting host publishes many snapshots in a row. */
-    static final long BURST_NANOS = 5_000_000;
+    public static final long BURST_NANOS = 5_000_000;
     /** The limit is 1/SHARE of the elapsed time. */
-    static final int SHARE_DIVISOR = 10;
+    public static final int SHARE_DIVISOR = 10;
 
     private long owedNanos;
     private long lastNanos;

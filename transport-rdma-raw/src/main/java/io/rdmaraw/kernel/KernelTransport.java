@@ -21,7 +21,7 @@ import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.stack.ConnectionOwner;
 import io.rdmaraw.tcp.stack.StreamErrors;
-import io.rdmaraw.tcp.stack.StreamReceiveQueue;
+import io.rdmaraw.tcp.stack.receive.StreamReceiveQueue;
 import io.rdmaraw.tcp.stack.StreamTransport;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.util.concurrent.MockTicker;
 import io.netty.util.concurrent.Ticker;
+import io.rdmaraw.host.kernel.KernelIpHost;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.LocalAddress;
 import io.rdmaraw.net.Neighbor;

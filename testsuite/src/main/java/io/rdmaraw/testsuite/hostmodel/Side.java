@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.hostmodel;
 
 import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.kernel.KernelIpHost;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Neighbor;
 import io.rdmaraw.net.NetworkSnapshot;
@@ -91,7 +92,7 @@ final class Side implements AutoCloseable {
         String first = substitute("up0");
         program = isOurs ? NettyHost.onDevice(namespace, flavor.provider + first)
                 : NettyHost.onKernel(namespace);
-        followerOrNull = isOurs ? namespace.call(IpHost::ofKernel) : null;
+        followerOrNull = isOurs ? namespace.call(KernelIpHost::ofCallingThread) : null;
         if (isOurs) {
             followed = followerOrNull.snapshot();
             followerOrNull.addListener(snapshot -> followed = snapshot);

@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.net;
 
 import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.kernel.KernelIpHost;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.NetworkSnapshot;
 import java.util.function.Predicate;
@@ -21,7 +22,7 @@ public final class KnownRoutes {
     /** Waits until the loops know a path with these properties to an address. */
     public static void await(NetworkNamespace host, String address, Predicate<NetworkSnapshot.Path> properties)
             throws Exception {
-        IpHost shared = host.call(IpHost::ofKernel);
+        IpHost shared = host.call(KernelIpHost::ofCallingThread);
         IpAddress target = IpAddress.parse(address);
         Await.until("the loops to know the path to " + address, () -> {
             NetworkSnapshot.Path path = shared.snapshot().path(target, 0);

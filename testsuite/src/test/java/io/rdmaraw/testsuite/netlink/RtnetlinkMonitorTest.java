@@ -1,6 +1,7 @@
 package io.rdmaraw.testsuite.netlink;
 
 import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.kernel.KernelIpHost;
 import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
@@ -338,7 +339,7 @@ class RtnetlinkMonitorTest {
         IpAddress router = ip(pair.peer().ipv6());
         ip("-6", "addr", "flush", "dev", device);
         host.call(() -> Files.writeString(Path.of("/proc/sys/net/ipv6/neigh", device, "retrans_time_ms"), "60000"));
-        IpHost shared = host.call(IpHost::ofKernel);
+        IpHost shared = host.call(KernelIpHost::ofCallingThread);
         Await.until("no IPv6 address", () -> shared.snapshot().addresses().stream()
                 .noneMatch(address -> address.linkIndex() == link && !address.address().isIpv4()));
         AtomicInteger refusals = new AtomicInteger();

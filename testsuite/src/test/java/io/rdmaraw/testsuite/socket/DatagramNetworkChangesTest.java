@@ -7,6 +7,7 @@ import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
 import io.rdmaraw.ffi.Libc;
 import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.kernel.KernelIpHost;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.LocalAddress;
 import io.rdmaraw.testsuite.leak.LeakExtension;
@@ -292,7 +293,7 @@ class DatagramNetworkChangesTest {
     @Test
     void datagramsToIpv6GroupsComeFromAnAddressOfTheirScope() throws Exception {
         // Makes this address newer than the link-local one, as an address from DHCPv6 would be.
-        IpHost known = host.call(IpHost::ofKernel);
+        IpHost known = host.call(KernelIpHost::ofCallingThread);
         host.run("ip", "addr", "del", pair.ours().ipv6() + "/64", "dev", pair.ours().name());
         Await.until("the loops to forget the address", () -> !isKnown(known, pair.ours().ipv6()));
         host.run("ip", "addr", "add", pair.ours().ipv6() + "/64", "dev", pair.ours().name(), "nodad");

@@ -6,7 +6,7 @@ import io.netty.channel.RecvByteBufAllocator;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.netty.channel.socket.SocketChannel;
-import io.rdmaraw.tcp.stack.StreamReceiveQueue;
+import io.rdmaraw.tcp.stack.receive.StreamReceiveQueue;
 import io.rdmaraw.tcp.stack.StreamTransport;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.tcp.stack.TcpStackStatistics;

@@ -3,7 +3,7 @@ package io.rdmaraw.channel.loop;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.host.IpContext;
-import io.rdmaraw.host.KernelTcpNetwork;
+import io.rdmaraw.host.kernel.KernelTcpNetwork;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.host.loopback.LoopbackTcpNetwork;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;

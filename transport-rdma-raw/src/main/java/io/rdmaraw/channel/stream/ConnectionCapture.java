@@ -14,7 +14,7 @@ import io.rdmaraw.pcap.PcapWriter;
 import io.rdmaraw.tcp.TcpConfig;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpHeaderCodec;
-import io.rdmaraw.tcp.stack.SegmentObserver;
+import io.rdmaraw.tcp.stack.receive.SegmentObserver;
 import io.rdmaraw.tcp.stack.TcpStack;
 import io.rdmaraw.wire.InternetChecksum;
 

@@ -4,6 +4,7 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.stack.port.TcpPort;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
@@ -75,12 +76,12 @@ final class ConnectedPort extends TcpPort {
     }
 
     @Override
-    boolean isForPeer(IpAddress address, int port) {
+    public boolean isForPeer(IpAddress address, int port) {
         return port == peerPort && address.equals(peer);
     }
 
     @Override
-    void removeRules() {
+    protected void removeRules() {
         if (frameReceiver != null) {
             stack.network().removeHostChangeListener(onHostChange);
             stack.deviceQueue().detach(frameReceiver);

@@ -8,6 +8,7 @@ import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEvents;
 import io.rdmaraw.tcp.TcpListener;
 import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.stack.receive.ReceivedFrames;
 import io.rdmaraw.wire.IcmpErrorKind;
 
 /**

@@ -6,6 +6,8 @@ import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.stack.receive.LookupRateLimiter;
+import io.rdmaraw.tcp.stack.receive.ReceivedFrames;
 
 import java.util.List;
 import java.util.concurrent.TimeUnit;

@@ -9,6 +9,7 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.RssFlows;
+import io.rdmaraw.tcp.stack.port.TcpPort;
 import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.flow.FlowSpec;
 
@@ -503,7 +504,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
     }
 
     @Override
-    void removeRules() {
+    protected void removeRules() {
         withdrawRules();
         for (ListeningLoop loop : loops) {
             loop.stack().runOnLoop(loop::end);

@@ -3,6 +3,7 @@ package io.rdmaraw.tcp.stack;
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.stack.receive.ReceivedFrames;
 
 import java.util.Collection;
 import java.util.List;

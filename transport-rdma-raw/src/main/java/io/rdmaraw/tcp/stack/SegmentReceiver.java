@@ -9,6 +9,8 @@ import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import io.rdmaraw.tcp.segment.TcpHeaderCodec;
+import io.rdmaraw.tcp.stack.receive.ReceivedFrames;
+import io.rdmaraw.tcp.stack.receive.SegmentObserver;
 import io.rdmaraw.wire.BufferAddress;
 import io.rdmaraw.wire.EthernetHeader;
 import io.rdmaraw.wire.FrameLength;

@@ -12,6 +12,8 @@ import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.SegmentOwner;
+import io.rdmaraw.tcp.stack.receive.SegmentObserver;
+import io.rdmaraw.tcp.stack.send.TcpFrameBuilder;
 import io.rdmaraw.wire.EthernetHeader;
 
 import java.util.concurrent.TimeUnit;

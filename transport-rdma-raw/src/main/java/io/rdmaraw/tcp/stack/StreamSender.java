@@ -7,6 +7,7 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
 import io.rdmaraw.memory.ExclusiveContent;
+import io.rdmaraw.tcp.stack.send.FileRegionAccess;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;

@@ -6,6 +6,7 @@ import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Promise;
 import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.TcpConnection;
+import io.rdmaraw.tcp.stack.receive.StreamReceiveQueue;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;

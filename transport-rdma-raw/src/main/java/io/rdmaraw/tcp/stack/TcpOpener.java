@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.tcp.stack.port.TcpPort;
 
 import java.io.IOException;
 import java.net.BindException;

@@ -20,6 +20,9 @@ import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpEngine;
 import io.rdmaraw.tcp.TcpState;
 import io.rdmaraw.tcp.segment.Segment;
+import io.rdmaraw.tcp.stack.port.TimeWaitPorts;
+import io.rdmaraw.tcp.stack.receive.SegmentObserver;
+import io.rdmaraw.tcp.stack.send.TcpFrameBuilder;
 import io.rdmaraw.wire.ParseCounters;
 
 import java.util.concurrent.CompletableFuture;

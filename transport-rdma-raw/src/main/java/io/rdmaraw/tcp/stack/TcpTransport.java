@@ -11,6 +11,8 @@ import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tcp.CloseReason;
 import io.rdmaraw.tcp.TcpConnection;
 import io.rdmaraw.tcp.TcpState;
+import io.rdmaraw.tcp.stack.port.TcpPort;
+import io.rdmaraw.tcp.stack.receive.StreamReceiveQueue;
 import io.rdmaraw.wire.IcmpErrorKind;
 
 import java.io.IOException;

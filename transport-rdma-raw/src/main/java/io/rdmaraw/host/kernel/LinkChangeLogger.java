@@ -1,4 +1,4 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;

@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.receive;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
@@ -8,7 +8,7 @@ import java.util.ArrayDeque;
 
 /**
  * The received bytes of a connection that the user has not read yet. They are kept in order, in the buffers that they
- * arrived in. Belongs to the connection's {@link StreamTransport}. Used on the thread of the loop that owns it.
+ * arrived in. Belongs to the connection's {@code StreamTransport}. Used on the thread of the loop that owns it.
  */
 public final class StreamReceiveQueue {
     private static final int MAX_MERGED_BYTES = 1 << 16;

@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.port;
 
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.rdmaraw.host.TcpNetwork;
@@ -99,7 +99,7 @@ class TimeWaitPortsTest {
         }
 
         @Override
-        void removeRules() {
+        protected void removeRules() {
         }
     }
 

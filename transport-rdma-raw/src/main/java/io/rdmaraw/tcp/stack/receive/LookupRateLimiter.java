@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.receive;
 
 import io.rdmaraw.loop.TokenBucket;
 
@@ -6,7 +6,7 @@ import io.rdmaraw.loop.TokenBucket;
  * Limits the lookups for connections on other loops. Anyone can send unmatched segments at any rate, so their lookups
  * must cost the other loops only a bounded share of time. Used on the loop's thread only.
  */
-final class LookupRateLimiter {
+public final class LookupRateLimiter {
     /** Maximum number of concurrent lookups, and the burst size of the rate limit. */
     private static final int MAX_CONCURRENT = 256;
     /**
@@ -24,7 +24,7 @@ final class LookupRateLimiter {
      * @param settling whether flows have just moved; their segments arrive at once, so only the number of concurrent
      *     searches is limited
      */
-    boolean begin(boolean settling, long nowNanos) {
+    public boolean begin(boolean settling, long nowNanos) {
         if (activeCount == MAX_CONCURRENT || !settling && tokens.acquire(nowNanos) != 0) {
             return false;
         }
@@ -33,7 +33,7 @@ final class LookupRateLimiter {
     }
 
     /** Ends a lookup, whether it found a connection or not. */
-    void end() {
+    public void end() {
         activeCount--;
     }
 }

@@ -1,4 +1,4 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.rdmaraw.net.IpAddress;
 import org.junit.jupiter.api.Test;

@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.port;
 
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
@@ -8,14 +8,14 @@ import io.rdmaraw.net.IpAddress;
  * the last listener or connection on any loop has released it and TIME-WAIT has ended. If the loop ends earlier, the
  * reservation ends with it. Thread-safe.
  */
-abstract class TcpPort {
+public abstract class TcpPort {
     private final TcpNetwork.Binding binding;
     private int userCount = 1;
     private boolean hadTimeWait;
     private long timeWaitEndNanos;
     private boolean closed;
 
-    TcpPort(TcpNetwork.Binding binding) {
+    public TcpPort(TcpNetwork.Binding binding) {
         this.binding = binding;
     }
 
@@ -24,15 +24,15 @@ abstract class TcpPort {
     }
 
     /** Returns whether the port is bound for a connection to this peer only. */
-    boolean isForPeer(IpAddress peer, int peerPort) {
+    public boolean isForPeer(IpAddress peer, int peerPort) {
         return false;
     }
 
     /** Removes the flow rules from all loops. */
-    abstract void removeRules();
+    protected abstract void removeRules();
 
     /** Adds a user. Returns false if the port has already been released. */
-    final synchronized boolean retain() {
+    public final synchronized boolean retain() {
         if (closed) {
             return false;
         }
@@ -41,7 +41,7 @@ abstract class TcpPort {
     }
 
     /** Returns the number of listeners and connections that use the port. */
-    final synchronized int userCount() {
+    public final synchronized int userCount() {
         return userCount;
     }
 
@@ -51,7 +51,7 @@ abstract class TcpPort {
      *
      * @param durationNanos duration of TIME-WAIT in the TCP engine
      */
-    final synchronized void recordTimeWait(long durationNanos) {
+    public final synchronized void recordTimeWait(long durationNanos) {
         // Groups that share the port may have different durations.
         long endNanos = System.nanoTime() + durationNanos;
         timeWaitEndNanos = hadTimeWait && timeWaitEndNanos - endNanos > 0 ? timeWaitEndNanos : endNanos;
@@ -64,7 +64,7 @@ abstract class TcpPort {
      * @param timeWaitPortsOrNull keeps the port for the rest of TIME-WAIT; the caller is on its loop. If null, the port
      *     is released at once.
      */
-    final void release(TimeWaitPorts timeWaitPortsOrNull) {
+    public final void release(TimeWaitPorts timeWaitPortsOrNull) {
         long remainingNanos;
         synchronized (this) {
             if (--userCount > 0) {

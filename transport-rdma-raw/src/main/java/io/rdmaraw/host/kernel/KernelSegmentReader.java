@@ -1,10 +1,12 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.EventFd;
 import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.host.PortOwner;
+import io.rdmaraw.host.SnapshotRateLimiter;
 import io.rdmaraw.net.socket.SegmentSocket;
 
 import java.io.IOException;

@@ -1,4 +1,4 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.socket.PortReservation;

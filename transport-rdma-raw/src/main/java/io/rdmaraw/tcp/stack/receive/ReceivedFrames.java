@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.receive;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.memory.FrameBuf;
@@ -10,44 +10,44 @@ import io.rdmaraw.tcp.segment.Segment;
  * were taken: a frame that is forwarded to another loop, or one with payload that is passed to the user. Used on the
  * loop's thread only.
  */
-final class ReceivedFrames {
+public final class ReceivedFrames {
     private final ByteBuf[] frames = new ByteBuf[Segment.MAX_SLICES];
     private int count;
     private boolean checksumVerified;
 
     /** Begins a segment and takes the reference of its frame. */
-    void begin(ByteBuf received, boolean verified) {
+    public void begin(ByteBuf received, boolean verified) {
         frames[0] = received;
         count = 1;
         checksumVerified = verified;
     }
 
     /** Adds the next frame of a merged segment and takes its reference. */
-    void add(ByteBuf received) {
+    public void add(ByteBuf received) {
         frames[count++] = received;
     }
 
-    ByteBuf first() {
+    public ByteBuf first() {
         return frames[0];
     }
 
     /** Returns the number of frames. */
-    int count() {
+    public int count() {
         return count;
     }
 
     /** Returns a frame. Its readable bytes are the whole frame. */
-    ByteBuf frame(int index) {
+    public ByteBuf frame(int index) {
         return frames[index];
     }
 
     /** Returns whether the device has verified the checksums of the frames. */
-    boolean isChecksumVerified() {
+    public boolean isChecksumVerified() {
         return checksumVerified;
     }
 
     /** Transfers the reference of a single frame to the caller. */
-    ByteBuf detachFrame() {
+    public ByteBuf detachFrame() {
         ByteBuf frame = frames[0];
         frames[0] = null;
         return frame;
@@ -57,7 +57,7 @@ final class ReceivedFrames {
      * Returns payload of one frame as a buffer with its own reference. If the frame has no other user, its reference is
      * transferred instead.
      */
-    ByteBuf retainedPayload(int slice, int index, int length) {
+    public ByteBuf retainedPayload(int slice, int index, int length) {
         ByteBuf frame = frames[slice];
         if (frame instanceof FrameBuf slot && slot.refCnt() == 1) {
             frames[slice] = null;
@@ -67,7 +67,7 @@ final class ReceivedFrames {
     }
 
     /** Releases the remaining frames when the engine has processed the segment. */
-    void end() {
+    public void end() {
         for (int i = 0; i < count; i++) {
             ByteBuf frame = frames[i];
             if (frame != null) {

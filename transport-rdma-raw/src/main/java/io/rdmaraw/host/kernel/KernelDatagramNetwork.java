@@ -1,5 +1,11 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
+import io.rdmaraw.host.BoundPort;
+import io.rdmaraw.host.DatagramPath;
+import io.rdmaraw.host.GroupChange;
+import io.rdmaraw.host.KernelSocket;
+import io.rdmaraw.host.LinkDatagramNetwork;
+import io.rdmaraw.host.PortUse;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
 import io.rdmaraw.net.LocalAddress;

@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.send;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
@@ -20,7 +20,7 @@ import io.rdmaraw.wire.InternetChecksum;
  * device cuts segments that are longer than the segment size (TSO). If it supports checksum offload, it also computes
  * the checksums of longer payloads. Used on the loop's thread only.
  */
-final class TcpFrameBuilder {
+public final class TcpFrameBuilder {
     /**
      * Shorter payloads are copied. The copy costs less than another gather element, and the checksum of bytes that were
      * just copied costs less than the offload.
@@ -42,7 +42,7 @@ final class TcpFrameBuilder {
      * @param onDemandPaging whether to send payload in place even if it is not in registered memory; requires on-demand
      *     paging of the queue
      */
-    TcpFrameBuilder(FrameQueue queue, boolean segmentation, boolean onDemandPaging) {
+    public TcpFrameBuilder(FrameQueue queue, boolean segmentation, boolean onDemandPaging) {
         this.queue = queue;
         checksumOffload = queue.offloadsChecksums();
         slotCapacityBytes = queue.slots().slotCapacityBytes();
@@ -55,7 +55,7 @@ final class TcpFrameBuilder {
     }
 
     /** Returns the maximum payload length of a frame that the device segments; 0 if it does not segment. */
-    int maxTsoBytes() {
+    public int maxTsoBytes() {
         return maxTsoBytes;
     }
 
@@ -63,7 +63,7 @@ final class TcpFrameBuilder {
      * Returns the maximum payload length for segmentation with the slots that are free now. One slot is used for the
      * headers and the others for copies.
      */
-    int segmentedRoomBytes() {
+    public int segmentedRoomBytes() {
         if (onDemandPaging) {
             return maxTsoBytes;
         }
@@ -72,12 +72,12 @@ final class TcpFrameBuilder {
     }
 
     /** Returns the number of segments copied because their payload was unregistered or had too many parts. */
-    long copiedSegments() {
+    public long copiedSegments() {
         return copiedSegments;
     }
 
     /** Returns whether a segment can be written now. */
-    boolean hasRoom() {
+    public boolean hasRoom() {
         return queue.sendRoom() > 0 && queue.slots().available() > 0;
     }
 
@@ -87,7 +87,7 @@ final class TcpFrameBuilder {
      * @param destinationMac destination MAC address
      * @throws IllegalReferenceCountException if a buffer of the payload has been released; nothing is written then
      */
-    void write(Segment segment, long sourceMac, long destinationMac) {
+    public void write(Segment segment, long sourceMac, long destinationMac) {
         FrameBuf frame = acquireFrame(segment, sourceMac, destinationMac);
         try {
             offer(segment, frame);
@@ -113,7 +113,7 @@ final class TcpFrameBuilder {
      * @param segment a segment that does not need segmentation by the device
      * @throws IllegalReferenceCountException if a buffer of the payload has been released
      */
-    byte[] writeUnaddressed(Segment segment, long sourceMac) {
+    public byte[] writeUnaddressed(Segment segment, long sourceMac) {
         FrameBuf frame = acquireFrame(segment, sourceMac, 0);
         try {
             encodeCopied(segment, frame);

@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.send;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.send;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.DefaultFileRegion;
@@ -13,7 +13,7 @@ import java.nio.channels.FileChannel;
  * an intermediate buffer of the JDK, 8 KiB at a time, from which each part is copied. Netty's epoll transport accesses
  * the same fields with JNI.
  */
-final class FileRegionAccess {
+public final class FileRegionAccess {
     /** Null if the fields are not accessible, for example because Netty is a named module. */
     private static final VarHandle FILE;
     private static final VarHandle TRANSFERRED;
@@ -38,7 +38,7 @@ final class FileRegionAccess {
     }
 
     /** Returns whether {@link #read} supports a region. A subclass may override {@code transferTo}. */
-    static boolean supports(Object region) {
+    public static boolean supports(Object region) {
         return FILE != null && region.getClass() == DefaultFileRegion.class;
     }
 
@@ -48,7 +48,7 @@ final class FileRegionAccess {
      * @param maxBytes maximum number of bytes; the region must have as many left
      * @return the number of bytes; 0 or negative if the file ends before the region
      */
-    static int read(DefaultFileRegion region, ByteBuf into, int maxBytes) throws IOException {
+    public static int read(DefaultFileRegion region, ByteBuf into, int maxBytes) throws IOException {
         region.open();
         long transferred = region.transferred();
         int bytes = into.writeBytes((FileChannel) FILE.get(region), region.position() + transferred, maxBytes);

@@ -1,9 +1,11 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.EventFd;
 import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.host.IpHost;
+import io.rdmaraw.host.SnapshotRateLimiter;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
 import io.rdmaraw.net.NetworkSnapshot;
@@ -30,7 +32,7 @@ import java.util.function.Consumer;
  * The kernel's network in one network namespace, shared by all loops of the process. A thread reads the kernel's
  * notifications, publishes snapshots and makes the kernel resolve neighbours. Thread-safe.
  */
-final class KernelIpHost implements IpHost {
+public final class KernelIpHost implements IpHost {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(KernelIpHost.class);
     private static final Map<String, KernelIpHost> BY_NAMESPACE = new HashMap<>();
     /** Charged to the rate limiter if the kernel does not respond, so that the next attempt follows after a second. */
@@ -74,7 +76,7 @@ final class KernelIpHost implements IpHost {
      * Returns the instance for the network namespace of the calling thread. It is created on first use and never
      * removed.
      */
-    static KernelIpHost ofCallingThread() throws IOException {
+    public static KernelIpHost ofCallingThread() throws IOException {
         String namespace = Files.readSymbolicLink(Path.of("/proc/thread-self/ns/net")).toString();
         synchronized (BY_NAMESPACE) {
             KernelIpHost host = BY_NAMESPACE.get(namespace);
@@ -146,7 +148,7 @@ final class KernelIpHost implements IpHost {
     }
 
     /** Returns the number of listeners, for tests. */
-    int listenerCount() {
+    public int listenerCount() {
         return listeners.size();
     }
 

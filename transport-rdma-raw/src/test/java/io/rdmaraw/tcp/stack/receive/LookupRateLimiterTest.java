@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.receive;
 
 import org.junit.jupiter.api.Test;
 

@@ -1,8 +1,9 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.ffi.FdWaiter;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.socket.IcmpSocket;
 

@@ -1,7 +1,10 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.host.IpContext;
+import io.rdmaraw.host.LinkTcpNetwork;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.PortSharing;
 import io.rdmaraw.net.socket.PortReservation;

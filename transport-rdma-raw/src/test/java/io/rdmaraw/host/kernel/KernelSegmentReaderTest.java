@@ -1,6 +1,7 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.IpAddress;
 import org.junit.jupiter.api.Test;

@@ -1,4 +1,4 @@
-package io.rdmaraw.host;
+package io.rdmaraw.host.kernel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

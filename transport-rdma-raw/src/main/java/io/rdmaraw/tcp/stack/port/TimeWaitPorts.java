@@ -1,4 +1,4 @@
-package io.rdmaraw.tcp.stack;
+package io.rdmaraw.tcp.stack.port;
 
 import io.netty.channel.EventLoop;
 import io.rdmaraw.ffi.ProcessLimits;
@@ -18,7 +18,7 @@ import java.util.function.Predicate;
  * descriptors, all stacks together reserve at most a quarter of them ({@code ulimit -n}). Beyond it, the oldest port is
  * released early and counted: a segment that its peer repeats then reaches the kernel, which answers with a reset.
  */
-final class TimeWaitPorts {
+public final class TimeWaitPorts {
     /** Maximum number of ports examined, oldest first, to find one for a new connection. */
     private static final int MAX_EXAMINED = 1024;
     /** Share of the process's descriptors that ports of all stacks may have: a quarter. */
@@ -35,7 +35,7 @@ final class TimeWaitPorts {
     private boolean closed;
 
     /** @param overflowListener called whenever a port is released early */
-    TimeWaitPorts(EventLoop loop, Runnable overflowListener) {
+    public TimeWaitPorts(EventLoop loop, Runnable overflowListener) {
         this(loop, overflowListener, PORTS_OF_PROCESS, MAX_PORTS_OF_PROCESS);
     }
 
@@ -78,7 +78,7 @@ final class TimeWaitPorts {
      * Removes a suitable port from this set and retains it for another connection. Returns null if there is none among
      * the {@value #MAX_EXAMINED} oldest ports.
      */
-    TcpPort acquire(Predicate<TcpPort> suitable) {
+    public TcpPort acquire(Predicate<TcpPort> suitable) {
         int remaining = MAX_EXAMINED;
         for (TcpPort port : ports.keySet()) {
             if (remaining-- == 0) {
@@ -93,7 +93,7 @@ final class TimeWaitPorts {
     }
 
     /** Releases all ports because the stack has ended. */
-    void close() {
+    public void close() {
         closed = true;
         List<TcpPort> released = List.copyOf(ports.keySet());
         ports.clear();
