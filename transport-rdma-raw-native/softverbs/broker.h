@@ -174,21 +174,26 @@ int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wante
 void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count);
 /*
  * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If the
- * broker has ended, adding or removing a rule first resumes the device at its successor, with a request for each rule.
- * One attempt takes some 10 s at most. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at
- * a busy broker doubles this time, up to 16 s to 32 s, because after a restart many processes resume at once.
+ * broker has ended, adding a rule first resumes the device at its successor, with a request for each rule. One attempt
+ * takes some 10 s at most. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at a busy
+ * broker doubles this time, up to 16 s to 32 s, because after a restart many processes resume at once.
+ *
+ * Removing a rule never resumes the device. If the broker has ended or does not answer, the removed rule is stale: the
+ * program still steers its frames to this process, which drops them. The kernel may give the port to another socket,
+ * which then does not receive these frames. The next addition resumes the device without the rule. A late broker
+ * removes the rule when it executes the request.
  */
 
 /*
  * Sets the function that adds the device's rules again with sv_broker_add_rule_again(), except the rule that is being
- * added or removed. It returns the first error. Without it the device has no rules when it is resumed.
+ * added. It returns the first error. Without it the device has no rules when it is resumed.
  */
 void sv_broker_set_rules(struct sv_broker *broker, int (*add_again)(struct sv_broker *broker, void *context),
                          void *context);
 int sv_broker_add_rule_again(struct sv_broker *broker, const struct sv_rule_spec *spec);
 int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
-/* Any thread may call this. Returns the number of removed rules that the interface's program still has. */
+/* Any thread may call this. Returns the number of stale rules, including those of which the broker may know. */
 uint32_t sv_broker_stale_rules(const struct sv_broker *broker);
 void sv_broker_report_mac_change(struct sv_broker *broker);
 void sv_broker_close(struct sv_broker *broker);

@@ -28,11 +28,17 @@ static int transact_without_fds(struct sv_broker *broker, struct sv_broker_reque
 
 /* ---- resuming ---- */
 
+/* Returns true if the broker may have executed a request or not: it has ended or is late. */
+static bool has_no_answer(const struct sv_broker *broker, int error)
+{
+    return error == ETIMEDOUT || broker->error != 0;
+}
+
 /* Adds the context to a refusal of the broker, which knows only the request. */
 static int explain_refusal(const struct sv_broker *broker, int error)
 {
     char text[SV_EXPLANATION_BYTES];
-    if (error == 0 || error == ETIMEDOUT || broker->error != 0)
+    if (error == 0 || has_no_answer(broker, error))
         return error;
     snprintf(text, sizeof text, "%s", sv_explanation());
     return sv_explain(error, "the restarted rdma-raw-broker refuses this device: %s", text);
@@ -74,7 +80,7 @@ static int commit(struct sv_broker *broker, bool *is_uncertain)
     request.call = SV_BROKER_COMMIT;
     broker->deadline_millis += SV_BROKER_COMMIT_MILLIS;
     int error = transact_without_fds(broker, &request);
-    *is_uncertain = error == ETIMEDOUT || broker->error != 0;
+    *is_uncertain = has_no_answer(broker, error);
     return error;
 }
 
@@ -218,13 +224,15 @@ int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec
     return error != 0 ? error : sv_broker_add_rule_again(broker, spec);
 }
 
+/*
+ * Does not resume the device, because that blocks the caller, who needs no result, and a failed attempt delays the
+ * next. The rule is stale instead. The next addition resumes the device without it.
+ */
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
 {
     struct sv_broker_request request = rule_request(SV_BROKER_REMOVE_RULE, spec);
-    (void)transact_without_fds(broker, &request);
-    if (may_resume(broker))
-        (void)resume(broker);
-    if (broker->error != 0)
+    int error = transact_without_fds(broker, &request);
+    if (has_no_answer(broker, error))
         atomic_fetch_add(&broker->stale_rules, 1);
 }
 

@@ -283,23 +283,23 @@ static void change_mac_filter(const struct sv_netdev_port *port, int type, const
         sv_mac_filter_change(port->mac_filter_fd, port->ifindex, type, mac, option);
 }
 
-static int add_unless_changing(void *context, const struct sv_rule *rule, const struct sv_rule_spec *spec)
+static int add_unless_new(void *context, const struct sv_rule *rule, const struct sv_rule_spec *spec)
 {
     const struct sv_netdev_port *port = context;
-    return rule == port->changing_rule ? 0 : sv_broker_add_rule_again(port->broker, spec);
+    return rule == port->new_rule ? 0 : sv_broker_add_rule_again(port->broker, spec);
 }
 
 int sv_netdev_port_add_rules_again(struct sv_broker *broker, void *context)
 {
     const struct sv_netdev_port *port = context;
     (void)broker;
-    return sv_flow_table_visit(&port->device->flows, add_unless_changing, context);
+    return sv_flow_table_visit(&port->device->flows, add_unless_new, context);
 }
 
 static int add_to_steering(struct sv_netdev_port *port, const struct sv_rule_spec *spec, const struct sv_rule *rule)
 {
     struct sv_rule_spec tagged;
-    port->changing_rule = rule;
+    port->new_rule = rule;
     if (port->broker != NULL)
         return sv_broker_add_rule(port->broker, spec);
     if (port->vlan.ifindex != 0) {
@@ -339,7 +339,6 @@ void sv_netdev_port_on_rule_removed(struct sv_device *device, struct sv_flow *fl
         .value = rule->key,
         .dont_trap = rule->dont_trap,
     };
-    port->changing_rule = rule;
     if (port->broker != NULL)
         sv_broker_remove_rule(port->broker, &spec);
     else if (port->vlan.ifindex != 0 && sv_vlan_convert_rule(&port->vlan, &spec, &tagged) == 0)

@@ -71,7 +71,7 @@ struct sv_netdev_port {
     struct sv_kernel_steering *steering; /* NULL: no eBPF */
     bool brokered;                  /* a broker creates the sockets and programs, and installs the rules */
     struct sv_broker *broker;       /* NULL: not brokered, or not connected yet */
-    const struct sv_rule *changing_rule; /* rule that is being added or removed, guarded by the rules_mutex */
+    const struct sv_rule *new_rule; /* rule that is being added, guarded by the rules_mutex */
     bool receives_gso;              /* AF_XDP: GSO frames arrive, from senders on this host or merged by GRO */
     bool delivers_gso;              /* the port can deliver GSO frames unsegmented */
 

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FIRST_PORT = 2000, SECOND_PORT = 3000, BOTH = 2 };
+enum { FIRST_PORT = 2000, SECOND_PORT = 3000, THIRD_PORT = 4000, UNGRANTED_PORT = 5000, BOTH = 2 };
 
-#define BOTH_PORTS "ports=udp:2000,udp:3000 devices=2"
+#define THREE_PORTS "ports=udp:2000,udp:3000,udp:4000 devices=2"
 
 /* ---- traffic ---- */
 
@@ -42,21 +42,33 @@ static void check_delivers(struct wire *wire, uint16_t port, uint16_t from)
     CHECK_EQ(0, memcmp(slot_at(&wire->side[1], 0), frame, length));
 }
 
-/* Fails unless the program leaves frames to this port to the kernel. */
-static void check_is_the_kernels(struct wire *wire, uint16_t port)
+/* Sends frames to two ports. Fails unless the program leaves the second to the kernel, and the first one not. */
+static void check_leaves_only_second(struct wire *wire, uint16_t taken_port, uint16_t port)
 {
     const struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP),
                                         .sll_ifindex = (int)if_nametoindex(wire->name[1])};
     const struct timeval limit = {.tv_sec = patience_seconds()};
     uint8_t frame[256], received[256];
-    uint32_t length = frame_to(port, 9, frame);
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     CHECK_EQ(0, bind(fd, (const struct sockaddr *)&address, sizeof address));
     CHECK_EQ(0, setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
+    if (taken_port != 0)
+        send_and_await(wire, frame, frame_to(taken_port, 9, frame));
+    uint32_t length = frame_to(port, 9, frame);
     send_and_await(wire, frame, length);
     CHECK_EQ(length, recv(fd, received, sizeof received, 0));
     CHECK_EQ(0, memcmp(received, frame, length));
     close(fd);
+}
+
+static void check_is_the_kernels(struct wire *wire, uint16_t port)
+{
+    check_leaves_only_second(wire, 0, port);
+}
+
+static void check_is_not_the_kernels(struct wire *wire, uint16_t port)
+{
+    check_leaves_only_second(wire, port, UNGRANTED_PORT);
 }
 
 /* A thread that sends and receives numbered datagrams, one after the other. */
@@ -138,25 +150,28 @@ static void restart_with(const char *mode, unsigned queues)
     char policy[POLICY_TEXT_BYTES];
     link_open(&wire, 1500, queues);
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", mode, 1));
-    scene_open_for(&scene, &wire, "modes=generic,native " BOTH_PORTS);
+    scene_open_for(&scene, &wire, "modes=generic,native " THREE_PORTS);
     wire_open_on(&wire, "xdp");
     struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
     struct ibv_flow *removed = udp_rule(&wire.side[1], SECOND_PORT);
     stream_start(&stream, &wire);
     scene_end_broker(&scene);
     stream_await_next(&stream);
-    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic,native " BOTH_PORTS));
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic,native " THREE_PORTS));
     CHECK_EQ(0, ibv_destroy_flow(removed));
     struct ibv_flow *other = udp_rule(&wire.side[0], SECOND_PORT);
+    struct ibv_flow *third = udp_rule(&wire.side[1], THIRD_PORT);
     stream_await_next(&stream);
     stream_end(&stream);
     check_is_the_kernels(&wire, SECOND_PORT);
     struct ibv_flow *second = udp_rule(&wire.side[1], SECOND_PORT);
     check_delivers(&wire, SECOND_PORT, 1);
+    check_delivers(&wire, THIRD_PORT, 2);
     CHECK_EQ(BOTH, server_device_count(scene.server));
     CHECK_EQ(0, ibv_destroy_flow(first));
     check_is_the_kernels(&wire, FIRST_PORT);
     CHECK_EQ(0, ibv_destroy_flow(second));
+    CHECK_EQ(0, ibv_destroy_flow(third));
     CHECK_EQ(0, ibv_destroy_flow(other));
     close_both(&wire);
     scene_settle(&scene);
@@ -182,7 +197,7 @@ static struct ibv_flow *open_with_refused_rule(struct wire *wire, struct scene *
 {
     char policy[POLICY_TEXT_BYTES];
     link_open(wire, 1500, 1);
-    scene_open_for(scene, wire, "modes=generic " BOTH_PORTS);
+    scene_open_for(scene, wire, "modes=generic " THREE_PORTS);
     wire_open_on(wire, "xdp");
     struct ibv_flow *refused = udp_rule(&wire->side[1], FIRST_PORT);
     scene_end_broker(scene);
@@ -204,7 +219,7 @@ static void test_a_device_stays_as_it_is_if_its_rule_is_refused(void)
     check_refused(&wire.side[1], SECOND_PORT, EACCES);      /* the same answer, without another attempt */
     check_delivers(&wire, FIRST_PORT, 2);
     scene_end_broker(&scene);
-    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " BOTH_PORTS));
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " THREE_PORTS));
     struct ibv_flow *second = rule_when_resumed(&wire.side[1], SECOND_PORT);
     check_delivers(&wire, FIRST_PORT, 3);
     check_delivers(&wire, SECOND_PORT, 4);
@@ -214,8 +229,8 @@ static void test_a_device_stays_as_it_is_if_its_rule_is_refused(void)
     scene_close(&scene);
 }
 
-/* Removing the refused rule is a request too, which resumes the device without the rule. */
-static void test_a_device_is_resumed_when_its_refused_rule_is_removed(void)
+/* The next addition resumes the device without the refused rule. */
+static void test_a_device_is_resumed_after_its_refused_rule_is_removed(void)
 {
     struct wire wire;
     struct scene scene;
@@ -223,8 +238,8 @@ static void test_a_device_is_resumed_when_its_refused_rule_is_removed(void)
         return;
     struct ibv_flow *refused = open_with_refused_rule(&wire, &scene);
     CHECK_EQ(0, ibv_destroy_flow(refused));
-    check_is_the_kernels(&wire, FIRST_PORT);
     struct ibv_flow *second = udp_rule(&wire.side[1], SECOND_PORT);
+    check_is_the_kernels(&wire, FIRST_PORT);
     check_delivers(&wire, SECOND_PORT, 1);
     CHECK_EQ(0, ibv_destroy_flow(second));
     wire_close(&wire);
@@ -238,7 +253,10 @@ static uint64_t rules_in_force(const struct side *side)
     return counters.flow_rules;
 }
 
-/* Its frames still arrive at the process, until a broker replaces the program. */
+/*
+ * The removal does not begin to resume the device. The program still steers the rule's frames to the process, which
+ * drops them.
+ */
 static void test_a_rule_removed_without_a_broker_counts_until_the_device_is_resumed(void)
 {
     struct wire wire;
@@ -247,17 +265,26 @@ static void test_a_rule_removed_without_a_broker_counts_until_the_device_is_resu
     if (!have_namespace())
         return;
     link_open(&wire, 1500, 1);
-    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
+    scene_open_for(&scene, &wire, "modes=generic " THREE_PORTS);
     wire_open_on(&wire, "xdp");
     struct ibv_flow *kept = udp_rule(&wire.side[1], FIRST_PORT);
     struct ibv_flow *removed = udp_rule(&wire.side[1], SECOND_PORT);
+    struct ibv_flow *removed_later = udp_rule(&wire.side[1], THIRD_PORT);
     scene_end_broker(&scene);
     CHECK_EQ(0, ibv_destroy_flow(removed));
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " THREE_PORTS));
+    CHECK_EQ(0, ibv_destroy_flow(removed_later));
+    CHECK_EQ(1 + BOTH, rules_in_force(&wire.side[1]));
+    check_is_not_the_kernels(&wire, SECOND_PORT);
+    check_is_not_the_kernels(&wire, THIRD_PORT);
+    check_delivers(&wire, FIRST_PORT, 1);
+    struct ibv_flow *added = udp_rule(&wire.side[1], SECOND_PORT);
     CHECK_EQ(BOTH, rules_in_force(&wire.side[1]));
-    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " BOTH_PORTS));
+    check_is_the_kernels(&wire, THIRD_PORT);
+    check_delivers(&wire, SECOND_PORT, 2);
+    CHECK_EQ(0, ibv_destroy_flow(added));
     CHECK_EQ(0, ibv_destroy_flow(kept));
     CHECK_EQ(0, rules_in_force(&wire.side[1]));
-    check_is_the_kernels(&wire, SECOND_PORT);
     wire_close(&wire);
     scene_close(&scene);
 }
@@ -285,13 +312,13 @@ static void test_a_device_is_resumed_without_a_queue_that_had_no_memory(void)
     if (!have_namespace())
         return;
     link_open_with(&wire, 1500, 1, 2);
-    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
+    scene_open_for(&scene, &wire, "modes=generic " THREE_PORTS);
     error_of_getsockopt = no_memory_for_second_queue;
     wire_open_on(&wire, "xdp");
     error_of_getsockopt = NULL;
     struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
     scene_end_broker(&scene);
-    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " BOTH_PORTS));
+    scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " THREE_PORTS));
     struct ibv_flow *second = udp_rule(&wire.side[1], SECOND_PORT);
     check_delivers(&wire, FIRST_PORT, 1);
     check_delivers(&wire, SECOND_PORT, 2);
@@ -348,8 +375,8 @@ static void test_no_frame_is_lost_while_brokers_end(void)
     if (!have_namespace())
         return;
     link_open(&wire, 1500, 1);
-    scene_open_for(&scene, &wire, "modes=generic " BOTH_PORTS);
-    (void)policy_for(policy, &wire, "modes=generic " BOTH_PORTS);
+    scene_open_for(&scene, &wire, "modes=generic " THREE_PORTS);
+    (void)policy_for(policy, &wire, "modes=generic " THREE_PORTS);
     wire_open_on(&wire, "xdp");
     struct changer changer = {.side = &wire.side[1]};
     struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
@@ -373,8 +400,8 @@ static void test_no_frame_is_lost_while_brokers_end(void)
 const struct test broker_resume_tests[] = {
     {"broker: xdp devices continue at the next broker", test_devices_continue_at_the_next_broker},
     {"broker: xdp a device stays as it is if its rule is refused", test_a_device_stays_as_it_is_if_its_rule_is_refused},
-    {"broker: xdp a device is resumed when its refused rule is removed",
-     test_a_device_is_resumed_when_its_refused_rule_is_removed},
+    {"broker: xdp a device is resumed after its refused rule is removed",
+     test_a_device_is_resumed_after_its_refused_rule_is_removed},
     {"broker: xdp a rule removed without a broker counts until the device is resumed",
      test_a_rule_removed_without_a_broker_counts_until_the_device_is_resumed},
     {"broker: xdp a device is resumed without a queue that had no memory",

@@ -161,6 +161,12 @@ static int add_rule(void)
     return tested_add_rule(&self->broker, &spec);
 }
 
+static void remove_rule(void)
+{
+    const struct sv_rule_spec spec = {.priority = 2};
+    tested_remove_rule(&self->broker, &spec);
+}
+
 /* An application that tries again and again to add a rule. */
 static void *add_rule_until_it_succeeds(void *argument)
 {
@@ -231,9 +237,25 @@ static void test_the_commit_has_its_time_after_slow_rules(void)
     CHECK_EQ(0, add_rule());
 }
 
+/* An attempt would take long here, fail, and delay that of the next addition. */
+static void test_a_removal_does_not_resume_the_device(void)
+{
+    enum { RULES = 20, SLOW_RULE_MILLIS = 3000, RULE_MILLIS = 2 };
+    clients_init(1, RULES, SLOW_RULE_MILLIS);
+    self = &clients[0];
+    int64_t start = virtual_millis();
+    remove_rule();
+    CHECK_EQ(start, virtual_millis());
+    CHECK_EQ(1, tested_stale_rules(&self->broker));
+    self->rule_millis = RULE_MILLIS;
+    CHECK_EQ(0, add_rule());
+    CHECK_EQ(0, tested_stale_rules(&self->broker));
+}
+
 const struct test broker_storm_tests[] = {
     {"broker client: all devices are resumed after a restart", test_all_devices_are_resumed_after_a_restart},
     {"broker client: an attempt to resume has one deadline", test_an_attempt_to_resume_has_one_deadline},
     {"broker client: the commit has its time after slow rules", test_the_commit_has_its_time_after_slow_rules},
+    {"broker client: a removal does not resume the device", test_a_removal_does_not_resume_the_device},
     {NULL, NULL},
 };
