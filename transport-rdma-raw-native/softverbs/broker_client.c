@@ -21,6 +21,8 @@
 /* For a device, the broker loads programs. On a busy machine the kernel's verifier needs seconds for them. */
 enum { OPEN_TIMEOUT_MILLIS = 20000, REPLY_TIMEOUT_MILLIS = 5000, OPEN_RETRY_MILLIS = 1000, MIN_PAUSE_MILLIS = 25,
        MAX_PAUSE_MILLIS = 200 };
+/* While the broker is late, a removal waits only this time for its reply, because its caller needs no result. */
+enum { LATE_REMOVAL_MILLIS = 100 };
 
 const char *sv_broker_path(void)
 {
@@ -63,6 +65,12 @@ static int timeout_of(uint32_t call)
 static int64_t deadline_of_request(const struct sv_broker *broker, int timeout_millis)
 {
     return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + timeout_millis;
+}
+
+static int64_t deadline_of_reply(const struct sv_broker *broker, uint32_t call, int64_t deadline_millis)
+{
+    bool is_brief = broker->is_late && call == SV_BROKER_REMOVE_RULE;
+    return is_brief ? sv_broker_now_millis() + LATE_REMOVAL_MILLIS : deadline_millis;
 }
 
 /* Returns 0, or ETIMEDOUT. */
@@ -216,14 +224,20 @@ static int fail_broker(struct sv_broker *broker, int error)
     }
 }
 
+/* Removals have odd sequence numbers, all other requests even ones. */
 static int send_numbered(struct sv_broker *broker, struct sv_broker_request *request, int64_t deadline_millis)
 {
+    bool is_removal = request->call == SV_BROKER_REMOVE_RULE;
+    broker->sequence = (broker->sequence | 1) + 1 + is_removal;
     request->version = SV_BROKER_VERSION;
-    request->sequence = ++broker->sequence;
+    request->sequence = broker->sequence;
     return send_request(broker, request, deadline_millis);
 }
 
-/* Discards replies to earlier requests, which arrive after their timeout. */
+/*
+ * Discards replies to earlier requests, which arrive after their timeout. The broker no longer has the rule of such a
+ * removal, even if it refused it.
+ */
 static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
                             unsigned *count, int64_t deadline_millis)
 {
@@ -233,20 +247,24 @@ static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *re
             return error;
         sv_broker_close_fds(fds, *count);
         *count = 0;
+        if (reply->sequence % 2 != 0)
+            atomic_fetch_sub(&broker->stale_rules, 1);
     }
 }
 
 /*
- * Removes a rule after its addition timed out. The broker executes requests in order, so the rule is gone in the end.
- * Returns false if the request cannot be sent.
+ * Removes a rule after its addition timed out. The broker executes requests in order, so the rule is gone in the end,
+ * and is stale until then. If the request cannot be sent, it stays stale: the connection must not end, because a broker
+ * that still runs would free the memory of the device.
  */
-static bool undo_addition(struct sv_broker *broker, struct sv_broker_request *request)
+static void undo_addition(struct sv_broker *broker, struct sv_broker_request *request)
 {
     /* After a failed attempt to resume a device, it has no rules. */
     if (request->call != SV_BROKER_ADD_RULE || broker->deadline_millis != 0)
-        return true;
+        return;
+    atomic_fetch_add(&broker->stale_rules, 1);
     request->call = SV_BROKER_REMOVE_RULE;
-    return send_numbered(broker, request, sv_broker_now_millis() + SV_BROKER_CLOSE_MILLIS) == 0;
+    (void)send_numbered(broker, request, sv_broker_now_millis() + SV_BROKER_CLOSE_MILLIS);
 }
 
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
@@ -261,9 +279,12 @@ int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *reque
     if (error == ETIMEDOUT)
         return explain_timeout(broker, request->call, error);
     if (error == 0)
-        error = receive_matching(broker, reply, fds, count, deadline_millis);
-    if (error == ETIMEDOUT && undo_addition(broker, request))
+        error = receive_matching(broker, reply, fds, count, deadline_of_reply(broker, request->call, deadline_millis));
+    broker->is_late = error == ETIMEDOUT;
+    if (error == ETIMEDOUT) {
+        undo_addition(broker, request);
         return explain_timeout(broker, request->call, error);
+    }
     if (error == 0 && reply->error == 0)
         return 0;
     sv_broker_close_fds(fds, *count);

@@ -13,6 +13,7 @@ enum { SV_BROKER_RESUME_MILLIS = 10000, SV_BROKER_COMMIT_MILLIS = 5000 };
 struct sv_broker {
     int socket;                 /* or -1 */
     uint32_t sequence;          /* of the last request */
+    bool is_late;               /* the last request that was sent was not answered in time */
     int error;                  /* reason for which no further request is sent, or 0 */
     /* For resuming the device. The descriptors belong to the caller of sv_broker_open(). */
     struct sv_broker_open wanted;
@@ -26,7 +27,7 @@ struct sv_broker {
     unsigned uncertain_count;
     int (*add_again)(struct sv_broker *broker, void *context);      /* NULL: the device has no rules */
     void *context;
-    _Atomic uint32_t stale_rules;   /* rules that the program has, although this process has removed them */
+    _Atomic uint32_t stale_rules;   /* rules that the program may have, although this process has removed them */
     int64_t deadline_millis;    /* of all requests of an attempt to resume; 0: each request has its own deadline */
     int64_t next_resume_millis; /* earliest time of the next attempt to resume */
     unsigned busy_attempts;     /* the last attempts that failed because the broker was busy */

@@ -38,7 +38,7 @@ extern const struct test object_tests[], queue_tests[], queue_error_tests[], com
     packet_offload_tests[], other_program_tests[], packet_stall_tests[], xdp_mode_tests[], xdp_virtio_tests[],
     busy_poll_tests[], broker_policy_tests[], broker_tests[], broker_rules_tests[], broker_resume_tests[],
     broker_passed_tests[], broker_device_tests[], broker_session_tests[], broker_client_tests[],
-    broker_storm_tests[], broker_reasons_tests[],
+    broker_storm_tests[], broker_late_tests[], broker_reasons_tests[],
     broker_adversary_tests[], broker_confinement_tests[], broker_answers_tests[], refusal_tests[], verifier_tests[],
     verdict_cache_tests[], gso_receive_tests[], vlan_tests[];
 
