@@ -3,7 +3,14 @@
 #include "device.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+SV_EXPORT int softverbs_get_flow_error(char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", sv_explanation());
+    return 0;
+}
 
 static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spec)
 {
@@ -73,6 +80,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     struct sv_qp *qp = (struct sv_qp *)ibqp;
     struct sv_device *device = qp->device;
     struct sv_rule_spec spec;
+    (void)sv_explain(0, "%s", "");
     int error = sv_consume_injected_error(device, SOFTVERBS_CALL_CREATE_FLOW);
     if (error == 0)
         error = sv_flow_parse(attr, &spec);

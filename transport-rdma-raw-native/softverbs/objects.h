@@ -317,7 +317,7 @@ struct sv_device *sv_device_of(struct ibv_context *context);
 /* Sets errno and returns NULL, as verbs that create objects do on failure. */
 void *sv_fail(int error);
 void *sv_alloc_zeroed(size_t size);
-/* Stores a sentence for softverbs_open_error() in this thread; returns `error`. */
+/* Stores a sentence for softverbs_open_error() or softverbs_get_flow_error() in this thread; returns `error`. */
 enum { SV_EXPLANATION_BYTES = 256 };
 int sv_explain(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *sv_explanation(void);

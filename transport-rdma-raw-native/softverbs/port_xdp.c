@@ -121,7 +121,7 @@ static int on_rule_added(struct sv_device *device, const struct sv_rule_spec *sp
     struct xdp_port *port = device->port;
     if (spec->dont_trap || spec->type != IBV_FLOW_ATTR_NORMAL) {
         if (port->base.brokered)
-            return EOPNOTSUPP;      /* copies need packet sockets, which a broker does not hand out */
+            return sv_explain(EOPNOTSUPP, "rules for copies need packet sockets, which a broker does not hand out");
         if (port->base.vlan.ifindex != 0 && spec->type != IBV_FLOW_ATTR_NORMAL)
             return EOPNOTSUPP;      /* see sv_vlan_convert_rule() */
         int error = sv_packet_ring_bind(&port->copy_ring, port->base.ifindex);

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FIRST_PORT = 2000, SECOND_PORT = 3000, THIRD_PORT = 4000, UNGRANTED_PORT = 5000, BOTH = 2 };
+enum { FIRST_PORT = 2000, SECOND_PORT = 3000, THIRD_PORT = 4000, UNGRANTED_PORT = 5000, BOTH = 2, REASON_BYTES = 256 };
 
 #define THREE_PORTS "ports=udp:2000,udp:3000,udp:4000 devices=2"
 
@@ -115,20 +115,40 @@ static struct ibv_flow *rule_when_resumed(struct side *side, uint16_t port)
 {
     struct rule rule;
     struct ibv_flow *flow;
+    char reason[REASON_BYTES];
     rule_init(&rule, 0);
     rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
     for (struct timespec since = now(); (flow = ibv_create_flow(side->qp, &rule.attr)) == NULL; sched_yield())
-        if (overdue(since))
-            test_failed(__FILE__, __LINE__, "%s: %s", strerror(errno), sv_explanation());
+        if (overdue(since)) {
+            int error = errno;
+            CHECK_EQ(0, softverbs_get_flow_error(reason, sizeof reason));
+            test_failed(__FILE__, __LINE__, "%s: %s", strerror(error), reason);
+        }
     return flow;
 }
 
-static void check_refused(struct side *side, uint16_t port, int error)
+static void check_refused(struct side *side, uint16_t port, int error, const char *why)
 {
     struct rule rule;
+    char reason[REASON_BYTES];
     rule_init(&rule, 0);
     rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
     CHECK_FAILS(error, ibv_create_flow(side->qp, &rule.attr));
+    CHECK_EQ(0, softverbs_get_flow_error(reason, sizeof reason));
+    if (strstr(reason, why) == NULL)
+        test_failed(__FILE__, __LINE__, "not '%s': %s", why, reason);
+}
+
+/* Fails unless the reason of an earlier failure is forgotten. */
+static void check_unexplained(struct side *side)
+{
+    struct rule rule;
+    char reason[REASON_BYTES];
+    rule_init(&rule, 0);
+    rule.attr.flags = UINT32_MAX & ~IBV_FLOW_ATTR_FLAGS_EGRESS;
+    CHECK_FAILS(EINVAL, ibv_create_flow(side->qp, &rule.attr));
+    CHECK_EQ(0, softverbs_get_flow_error(reason, sizeof reason));
+    CHECK_EQ(0, strcmp("", reason));
 }
 
 static void close_both(struct wire *wire)
@@ -214,9 +234,11 @@ static void test_a_device_stays_as_it_is_if_its_rule_is_refused(void)
     if (!have_namespace())
         return;
     struct ibv_flow *first = open_with_refused_rule(&wire, &scene);
-    check_refused(&wire.side[1], SECOND_PORT, EACCES);
+    const char *why = "the restarted rdma-raw-broker refuses this device: the policy does not grant user ";
+    check_refused(&wire.side[1], SECOND_PORT, EACCES, why);
     check_delivers(&wire, FIRST_PORT, 1);
-    check_refused(&wire.side[1], SECOND_PORT, EACCES);      /* the same answer, without another attempt */
+    check_unexplained(&wire.side[1]);
+    check_refused(&wire.side[1], SECOND_PORT, EACCES, why);     /* the same answer, without another attempt */
     check_delivers(&wire, FIRST_PORT, 2);
     scene_end_broker(&scene);
     scene_restart_broker(&scene, policy_for(policy, &wire, "modes=generic " THREE_PORTS));

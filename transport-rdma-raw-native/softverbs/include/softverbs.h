@@ -9,6 +9,7 @@
  */
 
 #include <infiniband/verbs.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -39,6 +40,12 @@ const char *softverbs_version(void);
  * is.
  */
 const char *softverbs_open_error(const struct ibv_device *device);
+
+/*
+ * Copies the reason why ibv_create_flow() last failed in this thread, as a sentence, or "" if the errno is all there
+ * is. A longer text than `bytes` is cut.
+ */
+int softverbs_get_flow_error(char *text, size_t bytes);
 
 /*
  * Returns how an open device runs and why, as a sentence for users: the mode of AF_XDP. Returns "" for devices without
@@ -138,8 +145,8 @@ struct softverbs_counters {
     struct softverbs_queue_counters sent;
     struct softverbs_queue_counters received;
     /*
-     * Rules in force now. On a device of a broker, a rule that is removed while no broker runs stays in force until
-     * the device is resumed. The process drops its frames.
+     * Rules in force now. On a device of a broker, a rule that is removed while no broker runs or answers stays in
+     * force until the device is resumed or the broker answers. The process drops its frames.
      */
     uint64_t flow_rules;
     uint64_t registered_bytes;  /* memory registered now */

@@ -127,11 +127,6 @@ final class VerbsErrors {
     private static String createFlow(int errno) {
         return switch (errno) {
             case Errno.EPERM -> NET_RAW;
-            case Errno.EACCES -> "the policy of rdma-raw-broker does not grant this user the rule's port: its log names"
-                    + " it";
-            case Errno.ECONNRESET, Errno.ETIMEDOUT -> "rdma-raw-broker has ended or does not answer, so the rules of"
-                    + " this device cannot change: see its log, and start it again if it has ended";
-            case Errno.EAGAIN -> "rdma-raw-broker is busy with other devices: try again";
             case Errno.EEXIST -> "the same rule exists already, possibly in another process: share its queue pair, or"
                     + " change the rule";
             case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and each"

@@ -3,6 +3,7 @@ package io.rdmaraw.verbs.objects;
 import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.verbs.DeviceName;
+import io.rdmaraw.verbs.VerbsException;
 import io.rdmaraw.verbs.abi.VerbsLayouts.FlowAttrLayout;
 import io.rdmaraw.verbs.abi.VerbsLayouts.VerbsContextLayout;
 import io.rdmaraw.verbs.flow.FlowSpec;
@@ -41,10 +42,17 @@ public final class Flow extends VerbsObject {
                 NativeMemory.putInt(attr + FlowAttrLayout.FLAGS_OFFSET,
                         NativeMemory.getInt(attr + FlowAttrLayout.FLAGS_OFFSET) | SOFTVERBS_FLOW_ACCEPTS_GSO);
             }
-            long flow = VerbsContext.checkCreated("ibv_create_flow",
-                    NativeCall.pointer(function, queuePair.nativeAddress(), attr), spec.toString());
+            long flow = NativeCall.pointer(function, queuePair.nativeAddress(), attr);
+            if (NativeCall.isError(flow)) {
+                throw refusal((int) -flow, spec, queuePair.context.library.flowError());
+            }
             return new Flow(queuePair, spec, flow, destinationMacOf(queuePair.context, spec, port));
         }
+    }
+
+    private static VerbsException refusal(int errno, FlowSpec spec, String reason) {
+        return reason.isEmpty() ? VerbsException.of("ibv_create_flow", errno, spec.toString())
+                : VerbsException.explained("ibv_create_flow", errno, "ibv_create_flow (" + spec + ") failed", reason);
     }
 
     private static PortMacAddress destinationMacOf(VerbsContext context, FlowSpec spec, int port) {

@@ -23,7 +23,6 @@ import java.util.function.Supplier;
  */
 public final class VerbsDevices {
     static final int MAX_NAME_BYTES = 64;
-    private static final int MAX_REASON_BYTES = 256;
 
     private VerbsDevices() {
     }
@@ -170,7 +169,8 @@ public final class VerbsDevices {
         long context = NativeCall.pointer(library.openDevice, device);
         long reason = library.optionalFunction("softverbs_open_error");
         if (NativeCall.isError(context) && reason != 0) {
-            String text = NativeMemory.segment(NativeCall.pointer(reason, device), MAX_REASON_BYTES).getString(0);
+            String text = NativeMemory.segment(NativeCall.pointer(reason, device), VerbsLibrary.MAX_REASON_BYTES)
+                    .getString(0);
             throw VerbsException.explained("ibv_open_device", (int) -context, "cannot open " + openedAs, text);
         }
         return VerbsContext.checkCreated("ibv_open_device", context, openedAs);

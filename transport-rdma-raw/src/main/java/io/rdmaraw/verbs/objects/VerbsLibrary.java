@@ -7,6 +7,7 @@ import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.TransportVersion;
 import io.rdmaraw.verbs.VerbsException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 
 /**
@@ -16,6 +17,8 @@ import java.lang.foreign.SymbolLookup;
 public final class VerbsLibrary {
     private static final String RDMA_CORE_SONAME = "libibverbs.so.1";
     private static final int MAX_VERSION_BYTES = 64;
+    /** {@code SV_EXPLANATION_BYTES} of objects.h. */
+    static final int MAX_REASON_BYTES = 256;
 
     final long getDeviceList;
     final long freeDeviceList;
@@ -44,6 +47,8 @@ public final class VerbsLibrary {
     final long destroyQp;
     /** {@code int softverbs_add_device(const char *name)}; 0 in rdma-core. */
     public final long addDevice;
+    /** {@code int softverbs_get_flow_error(char *text, size_t bytes)}; 0 in rdma-core. */
+    private final long getFlowError;
 
     private final SymbolLookup lookup;
 
@@ -75,6 +80,7 @@ public final class VerbsLibrary {
         queryQp = address(lookup, "ibv_query_qp");
         destroyQp = address(lookup, "ibv_destroy_qp");
         addDevice = optionalAddress(lookup, "softverbs_add_device");
+        getFlowError = optionalAddress(lookup, "softverbs_get_flow_error");
     }
 
     /** Returns whether rdma-core's libibverbs is installed and exports all required functions. */
@@ -113,6 +119,21 @@ public final class VerbsLibrary {
             }
             VerbsException.check("softverbs_add_device", errno == Errno.EEXIST ? 0 : errno, name);
             return true;
+        }
+    }
+
+    /**
+     * Returns the provider's reason for the failure of the last {@code ibv_create_flow} of this thread, or an empty
+     * string if it has none.
+     */
+    String flowError() {
+        if (getFlowError == 0) {
+            return "";
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(MAX_REASON_BYTES);
+            NativeCall.status(getFlowError, text.address(), MAX_REASON_BYTES);
+            return text.getString(0);
         }
     }
 
