@@ -9,20 +9,7 @@
 
 void fake_send_reply(int fd, const void *reply, size_t length, const int *fds, unsigned count)
 {
-    alignas(struct cmsghdr) char control[CMSG_SPACE(253 * sizeof(int))];
-    struct iovec part = {(void *)(uintptr_t)reply, length};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (count > 0) {
-        memset(control, 0, sizeof control);
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-        memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
-    }
-    CHECK_EQ((ssize_t)length, sendmsg(fd, &message, MSG_NOSIGNAL));
+    CHECK_EQ(0, send_passing_all(fd, reply, length, fds, count));
 }
 
 int fake_accept(const struct fake *fake)

@@ -194,14 +194,17 @@ int send_passing_all(int fd, const void *bytes, size_t length, const int *passed
 {
     alignas(struct cmsghdr) char control[CMSG_SPACE(253 * sizeof(int))];
     struct iovec part = {(void *)(uintptr_t)bytes, length};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-                             .msg_controllen = CMSG_SPACE(count * sizeof(int))};
-    memset(control, 0, sizeof control);
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-    memcpy(CMSG_DATA(rights), passed, count * sizeof(int));
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    if (count > 0) {
+        memset(control, 0, sizeof control);
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(rights), passed, count * sizeof(int));
+    }
     return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)length ? 0 : errno;
 }
 

@@ -57,7 +57,7 @@ struct sv_broker_request request_of(enum sv_broker_call call);
 struct sv_broker_reply reply_of(int fd);
 /* Returns the error of the reply. */
 int broker_transact(int fd, const struct sv_broker_request *request);
-/* Sends bytes with descriptors. Returns 0 or an errno. */
+/* Sends bytes with any number of descriptors, also more than the broker sends. Returns 0 or an errno. */
 int send_passing_all(int fd, const void *bytes, size_t length, const int *passed, unsigned count);
 int send_passing(int fd, const void *bytes, size_t length, int passed);
 /* Receives a reply with descriptors. Returns their number. */

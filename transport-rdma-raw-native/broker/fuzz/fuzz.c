@@ -162,23 +162,10 @@ static unsigned choose_passed(const struct scene *scene, uint32_t call, int pass
 static ssize_t send_some(const struct scene *scene, int fd)
 {
     static alignas(8) uint8_t bytes[SESSION_MAX_MESSAGE_BYTES + 64];
-    alignas(struct cmsghdr) char control[CMSG_SPACE(SV_BROKER_RESUME_MAX_FDS * sizeof(int))];
-    struct iovec part = {bytes, make_request(bytes)};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     int passed[SV_BROKER_RESUME_MAX_FDS];
+    size_t length = make_request(bytes);
     unsigned fds = choose_passed(scene, call_of(bytes), passed);
-    if (fds > 0) {
-        memset(control, 0, sizeof control);
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE(fds * sizeof(int));
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(fds * sizeof(int));
-        memcpy(CMSG_DATA(rights), passed, fds * sizeof(int));
-    }
-    ssize_t sent = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return sent < 0 ? -errno : sent;
+    return send_with_fds(fd, bytes, length, passed, fds, MSG_DONTWAIT) ? (ssize_t)length : -errno;
 }
 
 static void close_device(struct scene *scene)
