@@ -133,7 +133,8 @@ final class FlowTagTable {
     }
 
     /** Installs a rule for a channel of this loop. */
-    void attach(FrameReceiver receiver, FlowSpec spec) {
+    void attach(FrameReceiver receiver, FlowSpec requested) {
+        FlowSpec spec = requested.forQueueOn(queue.portNumber());
         Entry entry = bySpec.get(spec);
         if (entry == null) {
             spec.checkHostTraffic();

@@ -58,7 +58,6 @@ public class FrameQueue implements AutoCloseable {
 
     private final SharedDevice device;
     private final RegisteredRanges registeredRanges;
-    private final int portNumber;
     private final QueueSetup setup;
     private final Slab slab;
     private final SlotPool slots;
@@ -82,8 +81,7 @@ public class FrameQueue implements AutoCloseable {
 
     FrameQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, FrameQueueOptions options) {
         this.device = device;
-        this.portNumber = portNumber;
-        reset = new QueueReset(device, portNumber);
+        reset = new QueueReset(device);
         registeredRanges = device.registeredRanges();
         setup = QueueSetup.of(device, portNumber, completionChannel, options);
         StridingPlan plan = setup.plan();
@@ -115,7 +113,7 @@ public class FrameQueue implements AutoCloseable {
     final void start() {
         try {
             use(openQueues());
-            queues.start(portNumber);
+            queues.start();
             queues.startGsoQueue();
         } catch (RuntimeException | Error e) {
             close();
@@ -333,14 +331,18 @@ public class FrameQueue implements AutoCloseable {
         return queues.queuePair();
     }
 
+    /** Returns the port of the queue. */
+    public int portNumber() {
+        return setup.portNumber();
+    }
+
     ReceiveRing receiveRing() {
         return receiveRing;
     }
 
     /** Installs a rule that steers matching frames to this queue. */
     public Flow steer(FlowSpec spec) throws VerbsException {
-        boolean isOnOtherPort = spec.devicePort() == 0 && portNumber != device.context().ownPort();
-        return queues.steer(isOnOtherPort ? spec.toBuilder().devicePort(portNumber).build() : spec);
+        return queues.steer(spec);
     }
 
     /**
@@ -495,7 +497,7 @@ public class FrameQueue implements AutoCloseable {
         old.close();
         needsNewQueues = false;
         try {
-            queues.start(portNumber);
+            queues.start();
             queues.startGsoQueue();
             if (hasWorkQueue) {
                 workQueue();

@@ -88,8 +88,8 @@ public final class QueuePairResources implements AutoCloseable {
     }
 
     /** Moves the queue pair from RESET to RTS and posts receives. */
-    void start(int portNumber) {
-        queuePair.toInit(portNumber);
+    void start() {
+        queuePair.toInit(setup.portNumber());
         queuePair.toReadyToReceive();
         // Post receives only after the transition to RTR: libmlx5 hides earlier ones from the device and sets the
         // doorbell record.

@@ -9,12 +9,10 @@ final class QueueReset {
     private static final long MAX_FLUSH_NANOS = 1_000_000;
 
     private final SharedDevice device;
-    private final int portNumber;
     private volatile FrameQueue.ResetCounts resetCounts = new FrameQueue.ResetCounts(0, 0);
 
-    QueueReset(SharedDevice device, int portNumber) {
+    QueueReset(SharedDevice device) {
         this.device = device;
-        this.portNumber = portNumber;
     }
 
     FrameQueue.ResetCounts resetCounts() {
@@ -78,7 +76,7 @@ final class QueueReset {
         sendRing.afterReset();
         sendRing.releaseAll();
         queuePairRequests.afterReset();
-        queues.start(portNumber);
+        queues.start();
         sendRing.resume();
     }
 

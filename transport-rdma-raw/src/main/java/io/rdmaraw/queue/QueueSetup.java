@@ -8,6 +8,7 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
 /**
  * The configuration of a frame queue on its device. It stays the same when queues are replaced.
  *
+ * @param portNumber        the port
  * @param completionChannel the completion channel of the completion queues
  * @param driver            the driver of direct rings, or null if libibverbs is called
  * @param plan              the memory layout of the striding receive queue, or null if each request receives
@@ -18,8 +19,8 @@ import io.rdmaraw.verbs.softverbs.Softverbs;
  * @param maxGsoBytes       maximum length of GSO frames, or 0 if the device does not
  *                          deliver them
  */
-public record QueueSetup(SharedDevice device, CompletionChannel completionChannel, FrameQueueOptions options,
-                         DirectRingDriver driver,
+public record QueueSetup(SharedDevice device, int portNumber, CompletionChannel completionChannel,
+                         FrameQueueOptions options, DirectRingDriver driver,
                          StridingPlan plan, boolean compresses, int completionVector,
                          boolean offloadsChecksums, int maxTsoBytes, int maxGsoBytes) {
     /**
@@ -42,7 +43,7 @@ public record QueueSetup(SharedDevice device, CompletionChannel completionChanne
                 && driver.canCompressCompletions(context, plan != null);
         boolean offloads = driver != null || portNumber <= MAX_LIBMLX5_PORTS;
         boolean segments = driver != null || offloads && DirectRingDrivers.verbsSupportsTso(context);
-        return new QueueSetup(device, completionChannel, options, driver, plan, compresses,
+        return new QueueSetup(device, portNumber, completionChannel, options, driver, plan, compresses,
                 device.nextCompletionVector(), offloads && device.offloadsChecksums(),
                 segments ? device.maxTsoBytes() : 0, Softverbs.maxGsoBytes(context));
     }

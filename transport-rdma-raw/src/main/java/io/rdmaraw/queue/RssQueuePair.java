@@ -39,7 +39,7 @@ final class RssQueuePair {
         RwqIndirectionTable table = context.createIndirectionTable(workQueues);
         try {
             return new RssQueuePair(table, domain.createQueuePair(QueuePairOptions.builder()
-                    .rss(new RssOptions(table, fields, key)).build()));
+                    .rss(new RssOptions(table, fields, key, queues.getFirst().portNumber())).build()));
         } catch (RuntimeException e) {
             table.close();
             throw e;

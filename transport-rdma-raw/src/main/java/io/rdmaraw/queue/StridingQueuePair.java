@@ -32,7 +32,8 @@ public final class StridingQueuePair implements AutoCloseable {
             striding.table = device.context().createIndirectionTable(striding.workQueue);
             // No hash fields: there is only one entry to select.
             striding.queuePair = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
-                    .rss(new RssOptions(striding.table, 0, new byte[RssOptions.KEY_LENGTH_BYTES])).build());
+                    .rss(new RssOptions(striding.table, 0, new byte[RssOptions.KEY_LENGTH_BYTES],
+                            setup.portNumber())).build());
             return striding;
         } catch (RuntimeException | Error e) {
             striding.close();

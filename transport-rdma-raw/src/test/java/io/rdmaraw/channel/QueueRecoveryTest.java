@@ -158,7 +158,8 @@ class QueueRecoveryTest {
         receiver = open(StridingReceive.ofProperty());
         RwqIndirectionTable table = device.context().createIndirectionTable(receiver.workQueue());
         try (QueuePair spreading = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
-                .rss(new RssOptions(table, 0, new byte[RssOptions.KEY_LENGTH_BYTES])).build());
+                .rss(new RssOptions(table, 0, new byte[RssOptions.KEY_LENGTH_BYTES],
+                        receiver.portNumber())).build());
                 Flow rule = spreading.createFlow(LoopDevice.toMac(LoopDevice.A))) {
             assertNotNull(rule);
             for (int round = 0; round < 3; round++) {

@@ -56,6 +56,32 @@ class SharedRulesTest {
         }
     }
 
+    /**
+     * A rule that names the port of its queue is the same as one without a port: also on the same loop, and in the tag
+     * of a group.
+     */
+    @Test
+    void ruleMayNamePortOfItsQueue() throws InterruptedException {
+        RdmaRawChannel sender = device.bind(group, device.sendOnly(), new FrameQueueHandler());
+        int port = sender.deviceQueue().portNumber();
+        FrameQueueHandler onSameLoop = new FrameQueueHandler();
+        FlowSpec toA = LoopDevice.toMac(LoopDevice.A);
+        FlowSpec toGroup = LoopDevice.toMac(GROUP);
+        device.bind(group, RdmaRawAddress.of(device.name, toA, toGroup), first);
+        device.bind(group, device.sendOnly(), new FrameQueueHandler());
+        // The group assigns its first loop again, and then the second one.
+        device.bind(group, RdmaRawAddress.of(device.name, toGroup.toBuilder().devicePort(port).build()), second);
+        device.bind(group, RdmaRawAddress.of(device.name, port, toA.toBuilder().devicePort(port).build()), onSameLoop);
+        for (int i = 0; i < 3; i++) {
+            sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, i, 64)).sync();
+            expect(first, i);
+            expect(onSameLoop, i);
+            sender.writeAndFlush(LoopDevice.frame(GROUP, LoopDevice.B, i, 64)).sync();
+            expect(first, i);
+            expect(second, i);
+        }
+    }
+
     @Test
     void unmatchedFramesReachDefaultRule() throws InterruptedException {
         device.bind(group, device.to(LoopDevice.A), first);

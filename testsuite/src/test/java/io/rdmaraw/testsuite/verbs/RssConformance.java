@@ -77,7 +77,7 @@ abstract class RssConformance extends ProviderConformance {
     }
 
     final QueuePair rss(RwqIndirectionTable table, long fields) {
-        return receiver.queuePair(o -> o.rss(new RssOptions(table, fields, KEY)));
+        return receiver.queuePair(o -> o.rss(new RssOptions(table, fields, KEY, receiver.context.ownPort())));
     }
 
     /**
@@ -171,7 +171,7 @@ abstract class RssConformance extends ProviderConformance {
     void anRssQueuePairHasNoStatesAndNoReceiveQueue() {
         WorkQueue queue = receiver.context.createWorkQueue(receiver.domain, receiver.completionQueue, 16, 1, 0);
         QueuePair rss = rss(receiver.context.createIndirectionTable(queue), RssOptions.SOURCE_IPV4);
-        assertThrows(VerbsException.class, () -> rss.toInit(1));
+        assertThrows(VerbsException.class, () -> rss.toInit(rss.port()));
         long slot = receiver.slot();
         assertTrue(receiver.postReceive(rss, 1, new long[] {slot, 64, receiver.memory.lkey()}) != 0);
     }
@@ -181,9 +181,10 @@ abstract class RssConformance extends ProviderConformance {
         WorkQueue queue = receiver.context.createWorkQueue(receiver.domain, receiver.completionQueue, 16, 1, 0);
         RwqIndirectionTable table = receiver.context.createIndirectionTable(queue);
         assertThrows(IllegalArgumentException.class,
-                () -> new RssOptions(table, RssOptions.SOURCE_IPV4 | RssOptions.SOURCE_IPV6, KEY));
+                () -> new RssOptions(table, RssOptions.SOURCE_IPV4 | RssOptions.SOURCE_IPV6, KEY, 1));
         assertThrows(IllegalArgumentException.class,
-                () -> new RssOptions(table, RssOptions.SOURCE_PORT_TCP | RssOptions.SOURCE_PORT_UDP, KEY));
-        assertThrows(IllegalArgumentException.class, () -> new RssOptions(table, RssOptions.SOURCE_IPV4, new byte[39]));
+                () -> new RssOptions(table, RssOptions.SOURCE_PORT_TCP | RssOptions.SOURCE_PORT_UDP, KEY, 1));
+        assertThrows(IllegalArgumentException.class, () -> new RssOptions(table, RssOptions.SOURCE_IPV4, new byte[39],
+                1));
     }
 }

@@ -149,7 +149,7 @@ public final class BwCommand implements Callable<Integer> {
     }
 
     private PerfEndpoint openServer(PerfSide side, PerfFrames atServer, int frameBytes) {
-        return PerfEndpoint.open(side, queues, atServer, frameBytes, true, options.steering().rules(side.portNumber()));
+        return PerfEndpoint.open(side, queues, atServer, frameBytes, true, options.steering().rules());
     }
 
     private PerfEndpoint openClient(PerfSide side, PerfFrames sent, int frameBytes) {

@@ -52,8 +52,7 @@ public final class FlowRateCommand implements Callable<Integer> {
         try (PerfEndpoint endpoint = PerfEndpoint.open(sides.client(), queues, frames, frames.headerBytes() + 18,
                 false, List.of())) {
             for (int round = 0; round < rounds; round++) {
-                meter.round(endpoint.ruleTarget(), number -> frames.ruleOfPorts(number / PORTS, number % PORTS,
-                        sides.client().portNumber()));
+                meter.round(endpoint.ruleTarget(), number -> frames.ruleOfPorts(number / PORTS, number % PORTS));
             }
         }
         print(meter, frames, queues);

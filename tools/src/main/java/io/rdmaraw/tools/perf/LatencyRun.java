@@ -61,7 +61,7 @@ final class LatencyRun {
     }
 
     private PerfEndpoint open(PerfSide side, PerfFrames sideFrames, int frameBytes) {
-        return PerfEndpoint.open(side, queues, sideFrames, frameBytes, true, steering.rules(side.portNumber()));
+        return PerfEndpoint.open(side, queues, sideFrames, frameBytes, true, steering.rules());
     }
 
     private LatencySample measureAsClient(int frameBytes, Pings pings, BooleanSupplier keepRunning) {

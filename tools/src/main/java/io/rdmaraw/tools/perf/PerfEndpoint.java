@@ -84,7 +84,7 @@ final class PerfEndpoint implements AutoCloseable {
             endpoint.checkLength(port, frames, frameBytes);
             endpoint.openLanes(port, frames, frameBytes, receives);
             if (receives) {
-                endpoint.steer(frames.rules(side.portNumber(), side.allowHostTraffic()), moreRules);
+                endpoint.steer(frames.rules(side.allowHostTraffic()), moreRules);
             }
             return endpoint;
         } catch (RuntimeException e) {
@@ -134,11 +134,11 @@ final class PerfEndpoint implements AutoCloseable {
             queuePair.toReadyToSend();
         }
         if (receives && options.rss()) {
-            openRss(frames, maxReceiveBytes);
+            openRss(portNumber, frames, maxReceiveBytes);
         }
     }
 
-    private void openRss(PerfFrames frames, int maxReceiveBytes) {
+    private void openRss(int portNumber, PerfFrames frames, int maxReceiveBytes) {
         WorkQueue[] workQueues = new WorkQueue[options.queuePairs()];
         for (int i = 0; i < workQueues.length; i++) {
             WorkQueue queue = ownQueue(context.createWorkQueue(domain, receiveCompletionQueue, options.receiveDepth(),
@@ -157,7 +157,7 @@ final class PerfEndpoint implements AutoCloseable {
         byte[] key = new byte[RssOptions.KEY_LENGTH_BYTES];
         new java.util.Random(1).nextBytes(key);
         ruleTargets.add(ownQueue(domain.createQueuePair(QueuePairOptions.builder()
-                .rss(new RssOptions(table, ips | ports, key)).build())));
+                .rss(new RssOptions(table, ips | ports, key, portNumber)).build())));
     }
 
     private void steer(List<FlowSpec> rules, List<FlowSpec> moreRules) {

@@ -3,7 +3,6 @@ package io.rdmaraw.tools.perf;
 import io.rdmaraw.tools.frame.FrameTemplate;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.verbs.flow.FlowSpecBuilder;
-import io.rdmaraw.verbs.flow.FlowType;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -100,17 +99,17 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
     }
 
     /** Returns the flow rules for the frames of the other side, one for each flow. */
-    List<FlowSpec> rules(int portNumber, boolean allowHostTraffic) {
+    List<FlowSpec> rules(boolean allowHostTraffic) {
         List<FlowSpec> rules = new ArrayList<>();
         for (int flow = 0; flow < flows; flow++) {
-            rules.add(rule(flow, portNumber, allowHostTraffic));
+            rules.add(rule(flow, allowHostTraffic));
         }
         return rules;
     }
 
     /** Returns the flow rule of one flow; {@code flow} may exceed {@link #flows()}. */
-    FlowSpec rule(int flow, int portNumber, boolean allowHostTraffic) {
-        FlowSpecBuilder rule = ruleOn(portNumber).destinationMac(local.mac());
+    FlowSpec rule(int flow, boolean allowHostTraffic) {
+        FlowSpecBuilder rule = FlowSpec.builder().destinationMac(local.mac());
         if (vlanId > 0) {
             rule.vlan(vlanId);
         }
@@ -146,18 +145,10 @@ record PerfFrames(PerfAddress local, PerfAddress remote, int etherType, int ipVe
     }
 
     /** Returns the flow rule of these frames with other ports. */
-    FlowSpec ruleOfPorts(int sourcePort, int destinationPort, int portNumber) {
+    FlowSpec ruleOfPorts(int sourcePort, int destinationPort) {
         PerfAddress from = new PerfAddress(local.mac(), local.ip(), destinationPort);
         PerfAddress to = new PerfAddress(remote.mac(), remote.ip(), sourcePort);
         return new PerfFrames(from, to, etherType, ipVersion, tcp, vlanId, vlanPriority, trafficClass, hopLimit,
-                flowLabel, 1, 1).rule(0, portNumber, true);
-    }
-
-    private static FlowSpecBuilder ruleOn(int portNumber) {
-        return portNumber == 0 ? FlowSpec.builder() : FlowSpec.builder().devicePort(portNumber);
-    }
-
-    static FlowSpec special(FlowType type, int portNumber) {
-        return ruleOn(portNumber).type(type).build();
+                flowLabel, 1, 1).rule(0, true);
     }
 }

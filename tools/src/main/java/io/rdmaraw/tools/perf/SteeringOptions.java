@@ -19,13 +19,13 @@ final class SteeringOptions {
         return sniffer;
     }
 
-    List<FlowSpec> rules(int portNumber) {
+    List<FlowSpec> rules() {
         List<FlowSpec> rules = new ArrayList<>();
         if (promiscuous) {
-            rules.add(PerfFrames.special(FlowType.ALL_DEFAULT, portNumber));
+            rules.add(FlowSpec.builder().type(FlowType.ALL_DEFAULT).build());
         }
         if (sniffer) {
-            rules.add(PerfFrames.special(FlowType.SNIFFER, portNumber));
+            rules.add(FlowSpec.builder().type(FlowType.SNIFFER).build());
         }
         return rules;
     }

@@ -99,6 +99,14 @@ public final class FlowSpec {
     }
 
     /**
+     * Returns the form of this rule for a queue on a port: a rule that names this port is equal to one without a port.
+     * For the transport, not for programs.
+     */
+    public FlowSpec forQueueOn(int queuePort) {
+        return devicePort == queuePort ? toBuilder().queuePort().build() : this;
+    }
+
+    /**
      * Returns the unicast destination MAC address that the rule matches exactly, or {@link #NO_MAC} if there is
      * none.
      */

@@ -73,6 +73,12 @@ public final class FlowSpecBuilder {
         return this;
     }
 
+    /** Selects the port of the queue, which is the default. */
+    FlowSpecBuilder queuePort() {
+        devicePort = 0;
+        return this;
+    }
+
     /** Delivers a copy to the queue pair. The frame also takes the path it would take without the rule. */
     public FlowSpecBuilder dontTrap() {
         dontTrap = true;

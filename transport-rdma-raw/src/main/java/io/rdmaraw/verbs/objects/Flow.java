@@ -33,7 +33,7 @@ public final class Flow extends VerbsObject {
     static Flow create(QueuePair queuePair, FlowSpec spec) {
         long function = queuePair.context.requiredExtension(VerbsContextLayout.IBV_CREATE_FLOW_OFFSET,
                 "ibv_create_flow");
-        int port = spec.devicePort() != 0 ? spec.devicePort() : queuePair.context.ownPort();
+        int port = spec.devicePort() != 0 ? spec.devicePort() : queuePair.port();
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(spec.encodedBytes(), Long.BYTES).address();
             spec.writeTo(attr);

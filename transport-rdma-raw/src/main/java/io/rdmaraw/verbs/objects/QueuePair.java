@@ -24,7 +24,7 @@ import java.util.List;
  * on.
  * <pre>{@code
  * QueuePair pair = domain.createQueuePair(QueuePairOptions.builder().completionQueue(cq).build());
- * pair.toInit(1);
+ * pair.toInit(context.ownPort());
  * pair.toReadyToReceive();
  * pair.toReadyToSend();
  * Flow flow = pair.createFlow(FlowSpec.parse("dst 10.0.0.1 udp dst-port 53"));
@@ -50,6 +50,7 @@ public final class QueuePair extends VerbsObject {
     private final MemorySegment postSendFunction;
     private final MemorySegment postReceiveFunction;
     private final int number;
+    private volatile int port;
 
     private QueuePair(ProtectionDomain domain, QueuePairOptions granted, long qp, VerbsObject[] uses) {
         super(domain.lifecycle, qp, uses);
@@ -59,6 +60,7 @@ public final class QueuePair extends VerbsObject {
         postSendFunction = context.postSendFunction;
         postReceiveFunction = context.postReceiveFunction;
         number = NativeMemory.getInt(qp + QpLayout.QP_NUM_OFFSET);
+        port = granted.rssOrNull() != null ? granted.rssOrNull().port() : context.ownPort();
         context.eventSources.put(qp, this);
     }
 
@@ -90,6 +92,14 @@ public final class QueuePair extends VerbsObject {
         return number;
     }
 
+    /**
+     * Returns the port of the last transition to INIT, or that of the options of an RSS queue pair. Before the first
+     * transition it is {@link VerbsContext#ownPort()}.
+     */
+    public int port() {
+        return port;
+    }
+
     /** Returns the protection domain. Requests may use only memory registered in it. */
     public ProtectionDomain protectionDomain() {
         return domain;
@@ -114,15 +124,15 @@ public final class QueuePair extends VerbsObject {
     /**
      * Moves the queue pair from RESET to INIT.
      *
-     * @param port the port number, from 1
+     * @param newPort the port number, from 1
      */
-    public void toInit(int port) {
-        if (port > MAX_PORT) {
-            throw new VerbsException("ibv_modify_qp", Errno.EINVAL, "port " + port + " of " + context.deviceName()
+    public void toInit(int newPort) {
+        if (newPort > MAX_PORT) {
+            throw new VerbsException("ibv_modify_qp", Errno.EINVAL, "port " + newPort + " of " + context.deviceName()
                     + ": libibverbs reaches ports up to " + MAX_PORT + " only; configure fewer virtual functions and"
                     + " subfunctions (mlxconfig NUM_OF_VFS, PF_TOTAL_SF)");
         }
-        modify(QueuePairState.INIT, port, ATTR_STATE | ATTR_PORT);
+        modify(QueuePairState.INIT, newPort, ATTR_STATE | ATTR_PORT);
     }
 
     /** Moves the queue pair from INIT to RTR. From now on it receives frames. */
@@ -155,15 +165,18 @@ public final class QueuePair extends VerbsObject {
      *                      are ignored
      * @throws VerbsException EINVAL if the transition from the current state is not allowed
      */
-    public void modify(QueuePairState state, int port, int attributeMask) {
+    public void modify(QueuePairState state, int newPort, int attributeMask) {
+        boolean setsPort = (attributeMask & ATTR_PORT) != 0;
         try (Arena arena = Arena.ofConfined()) {
             long attr = arena.allocate(QpAttrLayout.SIZE_BYTES, Long.BYTES).address();
             NativeMemory.putInt(attr + QpAttrLayout.QP_STATE_OFFSET, state.ordinal());
-            NativeMemory.putByte(attr + QpAttrLayout.PORT_NUM_OFFSET, (byte) port);
+            NativeMemory.putByte(attr + QpAttrLayout.PORT_NUM_OFFSET, (byte) newPort);
             VerbsException.check("ibv_modify_qp",
                     NativeCall.status(context.library.modifyQp, nativeAddress(), attr, attributeMask),
-                    "queue pair " + number + " to " + state
-                            + ((attributeMask & ATTR_PORT) != 0 ? " on port " + port : ""));
+                    "queue pair " + number + " to " + state + (setsPort ? " on port " + newPort : ""));
+        }
+        if (setsPort) {
+            port = newPort;
         }
     }
 
@@ -210,7 +223,8 @@ public final class QueuePair extends VerbsObject {
     }
 
     /**
-     * Installs a rule that steers matching frames to this queue pair. This method does not check whether the
+     * Installs a rule that steers matching frames to this queue pair. A rule without a port is for {@link #port()}.
+     * This method does not check whether the
      * rule would take traffic that the host needs: call {@link FlowSpec#checkHostTraffic()} first.
      *
      * @throws VerbsException EEXIST if the same rule exists; ENOMEM if the rule table or the priority is full

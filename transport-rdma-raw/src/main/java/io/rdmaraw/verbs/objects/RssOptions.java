@@ -35,6 +35,7 @@ public final class RssOptions {
     private final RwqIndirectionTable table;
     private final long fields;
     private final byte[] key;
+    private final int port;
 
     /**
      * Creates options.
@@ -42,10 +43,12 @@ public final class RssOptions {
      * @param table  the work queues that receive the frames
      * @param fields the hashed fields, an OR of {@link #SOURCE_IPV4} and so on
      * @param key    {@link #KEY_LENGTH_BYTES} bytes; the array is copied
+     * @param port   the port whose frames are received, from 1. An RSS queue pair has no transition to INIT, which
+     *               selects it for others
      * @throws IllegalArgumentException if {@code fields} combines IPv4 with IPv6, or TCP with UDP (verbs.h
      *         forbids both)
      */
-    public RssOptions(RwqIndirectionTable table, long fields, byte[] key) {
+    public RssOptions(RwqIndirectionTable table, long fields, byte[] key, int port) {
         this.table = Objects.requireNonNull(table, "RSS needs an indirection table");
         if (key.length != KEY_LENGTH_BYTES) {
             throw new IllegalArgumentException("a Toeplitz key has 40 bytes, not " + key.length);
@@ -60,6 +63,7 @@ public final class RssOptions {
         }
         this.fields = fields;
         this.key = key.clone();
+        this.port = port;
     }
 
     /**
@@ -93,5 +97,10 @@ public final class RssOptions {
     /** Returns a copy of the key. */
     public byte[] key() {
         return key.clone();
+    }
+
+    /** Returns the port whose frames are received. */
+    public int port() {
+        return port;
     }
 }
