@@ -55,7 +55,7 @@ final class QueueCalls implements AutoCloseable {
         this.device = device;
         shared = SharedDevice.acquire(deviceName);
         channel = shared.context().createCompletionChannel();
-        queue = FrameQueue.open(shared, 1, channel, mode.options());
+        queue = FrameQueue.open(shared, shared.context().ownPort(), channel, mode.options());
         flow = queue.steer(FlowSpec.builder().destinationMac(mac).allowHostTraffic().build());
         byte[] frame = FrameTemplate.parse("eth(dst=" + mac + ")/ipv4/udp").build(frameBytes);
         incoming = arena.allocate(frameBytes).copyFrom(MemorySegment.ofArray(frame));

@@ -65,7 +65,7 @@ final class VerbsEndpoint implements AutoCloseable {
         receiveSges = receiveList + (long) BURST * ReceiveWr.SIZE_BYTES;
         workCompletions = receiveList + receiveBytes;
         badRequest = workCompletions + BURST * (long) Wc.SIZE_BYTES;
-        queuePair.toInit(1);
+        queuePair.toInit(context.ownPort());
         queuePair.toReadyToReceive();
         queuePair.toReadyToSend();
         flow = queuePair.createFlow(receives);

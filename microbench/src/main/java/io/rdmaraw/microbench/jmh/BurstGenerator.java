@@ -39,7 +39,7 @@ final class BurstGenerator implements AutoCloseable {
         queuePair = device.protectionDomain().createQueuePair(QueuePairOptions.builder()
                 .completionQueue(completions).maxSendWr(QUEUE_DEPTH).maxReceiveWr(1)
                 .maxSendSge(1).maxReceiveSge(1).build());
-        queuePair.toInit(1);
+        queuePair.toInit(context.ownPort());
         queuePair.toReadyToReceive();
         queuePair.toReadyToSend();
         long frames = memory.address();

@@ -28,7 +28,7 @@ final class RuleCost {
                 CompletionQueue completions = context.createCompletionQueue(16, null, 0);
                 QueuePair queuePair = domain.createQueuePair(QueuePairOptions.builder().completionQueue(completions)
                         .maxSendWr(1).maxReceiveWr(1).maxSendSge(1).maxReceiveSge(1).build())) {
-            queuePair.toInit(1);
+            queuePair.toInit(context.ownPort());
             queuePair.toReadyToReceive();
             long[] nanos = new long[pairs];
             for (int i = 0; i < pairs; i++) {

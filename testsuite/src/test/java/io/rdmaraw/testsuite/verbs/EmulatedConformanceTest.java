@@ -92,7 +92,7 @@ class EmulatedConformanceTest {
         WorkQueue queue = test.receiver.context.createWorkQueue(test.receiver.domain, test.receiver.completionQueue,
                 16, 1, 0);
         QueuePair rss = test.rss(test.receiver.context.createIndirectionTable(queue), RssOptions.SOURCE_IPV4);
-        ProviderConformance.assertFails(Errno.EOPNOTSUPP, () -> rss.toInit(1));
+        ProviderConformance.assertFails(Errno.EOPNOTSUPP, () -> rss.toInit(rss.port()));
     }
 
     @Nested

@@ -73,7 +73,7 @@ final class Port implements AutoCloseable {
     }
 
     static QueuePair ready(QueuePair queuePair) {
-        queuePair.toInit(1);
+        queuePair.toInit(queuePair.port());
         queuePair.toReadyToReceive();
         queuePair.toReadyToSend();
         return queuePair;

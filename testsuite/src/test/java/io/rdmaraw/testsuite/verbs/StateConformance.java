@@ -26,7 +26,7 @@ abstract class StateConformance extends ProviderConformance {
     void aQueuePairGoesFromResetToReadyToSend() {
         QueuePair queuePair = sender.queuePair(o -> o);
         assertEquals(QueuePairState.RESET, queuePair.state());
-        queuePair.toInit(1);
+        queuePair.toInit(queuePair.port());
         assertEquals(QueuePairState.INIT, queuePair.state());
         queuePair.toReadyToReceive();
         assertEquals(QueuePairState.RTR, queuePair.state());
@@ -45,10 +45,10 @@ abstract class StateConformance extends ProviderConformance {
         assertFails(Errno.EINVAL, queuePair::toReadyToReceive);
         assertFails(Errno.EINVAL, queuePair::toReadyToSend);
         assertEquals(QueuePairState.RESET, queuePair.state());
-        queuePair.toInit(1);
+        queuePair.toInit(queuePair.port());
         assertFails(Errno.EINVAL, queuePair::toReadyToSend);
         queuePair.toReadyToReceive();
-        assertFails(Errno.EINVAL, () -> queuePair.toInit(1));
+        assertFails(Errno.EINVAL, () -> queuePair.toInit(queuePair.port()));
         queuePair.toError();
         assertFails(Errno.EINVAL, queuePair::toReadyToSend);
     }
@@ -60,7 +60,7 @@ abstract class StateConformance extends ProviderConformance {
         assertFails(Errno.EINVAL, () -> queuePair.toInit(99));
         assertFails(Errno.EINVAL, () -> queuePair.toInit(0));
         assertFails(Errno.EINVAL, () -> queuePair.toInit(257));
-        queuePair.toInit(1);
+        queuePair.toInit(queuePair.port());
     }
 
     @Test
@@ -69,7 +69,7 @@ abstract class StateConformance extends ProviderConformance {
         long slot = Port.write(sender.slot(), FRAME);
         long[] sge = {slot, FRAME.length, sender.memory.lkey()};
         assertNotEquals(0, sender.postSend(queuePair, 1, SendWr.FLAG_SIGNALED, sge));
-        queuePair.toInit(1);
+        queuePair.toInit(queuePair.port());
         assertNotEquals(0, sender.postSend(queuePair, 1, SendWr.FLAG_SIGNALED, sge));
         queuePair.toReadyToReceive();
         assertNotEquals(0, sender.postSend(queuePair, 1, SendWr.FLAG_SIGNALED, sge));
@@ -84,7 +84,7 @@ abstract class StateConformance extends ProviderConformance {
         long slot = receiver.slot();
         assertNotEquals(0, receiver.postReceive(queuePair, slot, new long[] {slot, Port.SLOT_BYTES,
                 receiver.memory.lkey()}));
-        queuePair.toInit(1);
+        queuePair.toInit(queuePair.port());
         receiver.receive(queuePair, 1);
         queuePair.toReadyToReceive();
         flow(queuePair, "ether-type 0x88b5");
