@@ -221,28 +221,36 @@ static int try_reserve(const char *base_name, int *fd, struct owner *owner)
     return 0;
 }
 
+/* " (process N of user N)", or " (of user N)" if the process is unknown; empty without an owner. doctor reads it. */
+static void describe_owner(const struct owner *owner, char *text, size_t size)
+{
+    pid_t pid = owner->name[0] != '\0' ? process_of(owner) : 0;
+    text[0] = '\0';
+    if (pid > 0)
+        snprintf(text, size, " (process %d of user %u)", (int)pid, owner->uid);
+    else if (owner->name[0] != '\0')
+        snprintf(text, size, " (of user %u)", owner->uid);
+}
+
 static int explain_busy(const struct sv_netdev_port *port, const struct owner *owner)
 {
-    const char *kind = port->kind->name;
-    pid_t pid = owner->name[0] != '\0' ? process_of(owner) : 0;
-    char owner_text[64] = "";
-    if (pid > 0)
-        snprintf(owner_text, sizeof owner_text, " (process %d of user %u)", (int)pid, owner->uid);
-    else if (owner->name[0] != '\0')
-        snprintf(owner_text, sizeof owner_text, " (of user %u)", owner->uid);
+    char owner_text[64];
+    describe_owner(owner, owner_text, sizeof owner_text);
     if (port->vlan.ifindex != 0)
         return sv_explain(EBUSY, "'%s' is in use%s, and in this mode it and all its VLANs have one user at a time: use "
                           "SOFTVERBS_XDP_MODE=generic", port->netdev, owner_text);
-    return sv_explain(EBUSY, "another process uses '%s' as soft:%s:%s%s, and in this mode an interface has one user "
-                      "at a time; use SOFTVERBS_XDP_MODE=tap or soft:packet:%s for several users", port->netdev, kind,
-                      port->netdev, owner_text, port->netdev);
+    return sv_explain(EBUSY, "'%s' is in use%s as soft:%s:%s, and in this mode an interface has one user at a time; "
+                      "use SOFTVERBS_XDP_MODE=tap or soft:packet:%s for several users", port->netdev, owner_text,
+                      port->kind->name, port->netdev, port->netdev);
 }
 
 /* The owner of a VLAN interface has it open on its own, in another mode. */
-static int explain_busy_vlan(const struct sv_netdev_port *port)
+static int explain_busy_vlan(const struct sv_netdev_port *port, const struct owner *owner)
 {
-    return sv_explain(EBUSY, "another process uses the VLAN interface '%s' in another mode: end it first, or use its "
-                      "mode", strchr(port->device->ibv.name, ':') + 1);
+    char owner_text[64];
+    describe_owner(owner, owner_text, sizeof owner_text);
+    return sv_explain(EBUSY, "'%s' is in use%s in another mode: end that program first, or use its mode",
+                      strchr(port->device->ibv.name, ':') + 1, owner_text);
 }
 
 static int reserve(const struct sv_netdev_port *port, int ifindex, int *fd, struct owner *owner)
@@ -267,7 +275,7 @@ int sv_interface_reserve(struct sv_netdev_port *port)
     if (error != 0 || port->vlan.ifindex == 0)
         return error;
     error = reserve(port, port->vlan.ifindex, &port->vlan_guard_fd, &owner);
-    return error == EBUSY ? explain_busy_vlan(port) : error;
+    return error == EBUSY ? explain_busy_vlan(port, &owner) : error;
 }
 
 /* ---- tc programs of an interface that is shared ---- */

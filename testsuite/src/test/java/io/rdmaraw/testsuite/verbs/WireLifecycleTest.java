@@ -200,7 +200,7 @@ class WireLifecycleTest {
             if (kind.equals("xdp")) {
                 VerbsException busy = assertThrows(VerbsException.class, () -> new Port(device));
                 assertEquals(Errno.EBUSY, busy.errno());
-                assertTrue(busy.getMessage().contains("another process uses '" + pair.ours().name()),
+                assertTrue(busy.getMessage().contains("'" + pair.ours().name() + "' is in use (process "),
                         busy.getMessage());
             }
             assertFalse(kernelAnswers(pair));

@@ -28,7 +28,7 @@ import java.util.regex.Pattern;
 final class OpenCheck {
     /** The message of softverbs (guard.c). The process is missing if it is in another PID namespace. */
     private static final Pattern IN_USE = Pattern.compile(
-            "another process uses '[^']+' as soft:\\S+ \\((?:process (\\d+) )?of user (\\d+)\\)");
+            "'[^']+' is in use \\((?:process (\\d+) )?of user (\\d+)\\)");
     private static final int ENTRIES = 64;
     /**
      * Maximum time to wait for a link. Some drivers reset the card when a program is attached, and the link needs

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -66,11 +67,25 @@ class DoctorChecksTest {
     void processOfThisTransportThatUsesTheDeviceIsNoFault() throws IOException {
         write("proc/1234/comm", "java\n");
         assertEquals(Finding.ok("open", "soft:xdp:eth0 is in use by process 1234 (java) of user 0, a server or client"
-                + " of this transport"), OpenCheck.refused(host, "soft:xdp:eth0", busy("another process uses 'eth0' as"
-                + " soft:xdp:eth0 (process 1234 of user 0), and in this mode an interface has one user at a time")));
+                + " of this transport"), OpenCheck.refused(host, "soft:xdp:eth0", busy("'eth0' is in use"
+                + " (process 1234 of user 0) as soft:xdp:eth0, and in this mode an interface has one user at a time")));
         assertFinding(Severity.OK, "in use by a process of another PID namespace of user 7", "",
-                List.of(OpenCheck.refused(host, "soft:xdp:eth0", busy("another process uses 'eth0' as soft:xdp:eth0"
-                        + " (of user 7), and in this mode an interface has one user at a time"))));
+                List.of(OpenCheck.refused(host, "soft:xdp:eth0", busy("'eth0' is in use (of user 7) in another"
+                        + " mode: end that program first, or use its mode"))));
+    }
+
+    /** Whatever softverbs says of another user is recognised. */
+    @Test
+    void sentencesOfSoftverbsAreRecognised() throws IOException {
+        String guard = Files.readString(Path.of("..", "transport-rdma-raw-native/softverbs/guard.c"));
+        List<String> sentences = Pattern.compile("sv_explain\\(EBUSY,\\s*\"([^\"]*)\"").matcher(guard).results()
+                .map(sentence -> sentence.group(1)).toList();
+        assertTrue(sentences.size() >= 3, sentences.toString());
+        for (String sentence : sentences) {
+            String message = sentence.replaceFirst("'%s'", "'eth0.7'").replaceFirst("%s", " (process 12 of user 0)");
+            assertFinding(Severity.OK, "in use by process 12 of user 0", "",
+                    List.of(OpenCheck.refused(host, "soft:xdp:eth0.7", busy(message))));
+        }
     }
 
     @Test
