@@ -14,6 +14,7 @@
  *   commands.h  the commands of the kernel driver: requests commands device_commands memory_commands cq_commands
  *               qp_commands qp_state wq_commands flow_commands counters
  *   kernel.h    the files of the kernel: contexts uverbs_write uverbs_ioctl rdma_netlink
+ *               packet_sockets
  *   program.h   the functions that programs call: hooks control
  */
 
@@ -26,6 +27,7 @@
 
 struct cx_context;
 struct cx_netlink;
+struct cx_memberships;
 
 /* ---- real.c ---- */
 
@@ -44,6 +46,7 @@ struct cx_real {
     int (*socket)(int domain, int type, int protocol);
     ssize_t (*sendto)(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to, socklen_t to_bytes);
     ssize_t (*sendmsg)(int fd, const struct msghdr *message, int flags);
+    int (*setsockopt)(int fd, int level, int name, const void *value, socklen_t bytes);
 };
 
 const struct cx_real *cx_real(void);
@@ -146,19 +149,20 @@ ssize_t cx_events_read(struct cx_events *events, void *to, size_t bytes);
 
 /* ---- files.c ---- */
 
-/* The emulator's descriptors: opened devices, event files and netlink sockets. */
+/* The emulator's descriptors: opened devices, event files, netlink and packet sockets. */
 
 struct cx_file {
     struct cx_context *context;     /* an opened device, or */
     struct cx_events *events;       /* an event file, or */
-    struct cx_netlink *netlink;     /* a socket of RDMA netlink */
+    struct cx_netlink *netlink;     /* a socket of RDMA netlink, or */
+    struct cx_memberships *memberships;     /* a packet socket with addresses of an emulated port's interface */
     void (*close)(struct cx_file *file);    /* releases it when the last reference is gone */
     uint32_t references;
 };
 
 /* Returns true if a descriptor may be the emulator's. Fast, takes no lock. */
 bool cx_file_is_ours(int fd);
-/* Returns 0 or an errno. The file owns its context, events or netlink socket. */
+/* Returns 0 or an errno. The file owns its context, events, netlink socket or memberships. */
 int cx_file_add(int fd, const struct cx_file *wanted);
 int cx_file_add_events(int fd, struct cx_events *events);
 /* Returns NULL for other descriptors. The caller releases the file with cx_file_put(). */

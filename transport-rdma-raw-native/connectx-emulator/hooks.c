@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <stdarg.h>
@@ -159,30 +160,11 @@ EXPORT int socket(int domain, int type, int protocol)
     return cx_netlink_socket(type);
 }
 
-static bool is_netlink(int fd)
-{
-    int domain = 0;
-    socklen_t bytes = sizeof domain;
-    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_NETLINK;
-}
-
-/* The interface of an emulated port does not exist in the kernel, so neither does its list of addresses. */
-static ssize_t send_to_kernel(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to,
-                              socklen_t to_bytes)
-{
-    _Alignas(NLMSG_ALIGNTO) uint8_t copy[256];
-    if (cx_device_count() == 0 || bytes > sizeof copy || !is_netlink(fd))
-        return cx_real()->sendto(fd, from, bytes, flags, to, to_bytes);
-    memcpy(copy, from, bytes);
-    cx_netlink_handle_fdb(copy, bytes);
-    return cx_real()->sendto(fd, copy, bytes, flags, to, to_bytes);
-}
-
 EXPORT ssize_t sendto(int fd, const void *from, size_t bytes, int flags, const struct sockaddr *to, socklen_t to_bytes)
 {
     struct cx_file *file = cx_file_get(fd);
     if (file == NULL)
-        return send_to_kernel(fd, from, bytes, flags, to, to_bytes);
+        return cx_real()->sendto(fd, from, bytes, flags, to, to_bytes);
     ssize_t result = file->netlink != NULL ? cx_netlink_send(file->netlink, fd, from, bytes)
                                            : cx_real()->sendto(fd, from, bytes, flags, to, to_bytes);
     int error = errno;
@@ -202,6 +184,17 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     cx_file_put(file);
     errno = error;
     return result;
+}
+
+/* The kernel has checked that the program may open a packet socket. */
+EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t bytes)
+{
+    int error;
+    if (level != SOL_PACKET || name != PACKET_ADD_MEMBERSHIP || cx_device_count() == 0 ||
+        !cx_membership_add(fd, value, bytes, &error))
+        return cx_real()->setsockopt(fd, level, name, value, bytes);
+    errno = error;
+    return error == 0 ? 0 : -1;
 }
 
 /* ---- on descriptors ---- */

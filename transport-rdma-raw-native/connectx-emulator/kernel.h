@@ -37,14 +37,21 @@ unsigned cx_interface_index(const struct cx_device *device, uint32_t port);
 /* Returns a socket for the program, or -1 and errno. */
 int cx_netlink_socket(int type);
 void cx_netlink_close(struct cx_netlink *netlink);
-/*
- * Handles RTM_NEWNEIGH or RTM_DELNEIGH with NTF_SELF for the interface of an emulated port, which changes the list of
- * accepted addresses. Changes the message to one that the kernel acknowledges without an effect. The socket is of
- * NETLINK_ROUTE.
- */
-void cx_netlink_handle_fdb(void *message, size_t bytes);
 /* Handle a request. Return the result of send(2), with errno. */
 ssize_t cx_netlink_send(struct cx_netlink *netlink, int fd, const void *from, size_t bytes);
 ssize_t cx_netlink_sendmsg(struct cx_netlink *netlink, int fd, const struct msghdr *message);
+
+/* ---- packet_sockets.c ---- */
+
+/*
+ * Packet sockets add addresses to the lists of a network interface (packet_mc_add() and packet_dev_mc() of
+ * net/packet/af_packet.c). The kernel does not have the interfaces of emulated ports, nor their lists.
+ */
+
+/*
+ * Adds an address for a socket, until it is closed. Returns false if the interface is one of the kernel's; otherwise
+ * *error is 0 or an errno.
+ */
+bool cx_membership_add(int fd, const void *value, size_t bytes, int *error);
 
 #endif

@@ -255,7 +255,7 @@ struct cx_context {
 
 struct cx_wire;
 
-enum { CX_TRACE_ENTRIES = 1024, CX_MAX_ACCEPTED_MACS = 64, CX_MAX_REPRESENTORS = 2 };
+enum { CX_TRACE_ENTRIES = 1024, CX_MAX_LISTED_MACS = 64, CX_MAX_REPRESENTORS = 2 };
 
 /* Requests of tests; see include/connectx_emulator.h. */
 struct cx_faults {
@@ -279,9 +279,11 @@ struct cx_device {
     uint32_t own_port;
     char representors[CX_MAX_REPRESENTORS][16];     /* interfaces of the ports before it; empty: not loaded */
     uint8_t mac[6];
-    /* Further addresses that the interface accepts; a virtual function accepts no others. */
-    uint8_t accepted_macs[CX_MAX_ACCEPTED_MACS][6];
-    uint32_t accepted_mac_count;
+    /* Further addresses in the lists of the interface, which the driver passes to the e-switch. */
+    struct cx_listed_mac {
+        uint8_t mac[6];
+        uint32_t users;             /* 0: unused */
+    } listed_macs[CX_MAX_LISTED_MACS];
     uint32_t mtu;
     bool port_up;
     bool removed;

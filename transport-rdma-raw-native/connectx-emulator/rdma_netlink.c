@@ -5,16 +5,12 @@
 #include "kernel.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/netlink.h>
-#include <linux/nexthop.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <rdma/rdma_netlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -338,85 +334,6 @@ static int serve(const struct cx_netlink *netlink, const struct sockaddr_nl *to,
         error = deliver(netlink, to, &answer);
     }
     return error;
-}
-
-/* ---- addresses of interfaces ---- */
-
-/* Returns 0 or the errno of ndo_dflt_fdb_add() and ndo_dflt_fdb_del(). */
-static int change_address(struct cx_device *device, uint16_t type, const uint8_t *mac)
-{
-    uint32_t at = 0;
-    while (at < device->accepted_mac_count && memcmp(device->accepted_macs[at], mac, 6) != 0)
-        at++;
-    bool there = at < device->accepted_mac_count;
-    if (type == RTM_DELNEIGH) {
-        if (!there)
-            return ENOENT;
-        memmove(device->accepted_macs[at], device->accepted_macs[--device->accepted_mac_count], 6);
-        return 0;
-    }
-    if (there)
-        return EEXIST;
-    /* mlx5e_vport_context_update_addr_list() omits the addresses for which the function has no room. */
-    if (at < CX_MAX_ACCEPTED_MACS)
-        memcpy(device->accepted_macs[device->accepted_mac_count++], mac, 6);
-    return 0;
-}
-
-/*
- * The kernel answers, so the request becomes one for which it has the same answer: creating the loopback interface,
- * which exists, or removing a next hop object that nobody has created.
- */
-static void refuse(struct nlmsghdr *header, uint8_t *body, int error)
-{
-    const struct ifinfomsg loopback = {.ifi_family = AF_UNSPEC, .ifi_index = 1};
-    const struct {
-        struct nhmsg message;
-        struct nlattr attribute;
-        uint32_t id;
-    } next_hop = {.attribute = {.nla_len = NLA_HDRLEN + sizeof(uint32_t), .nla_type = NHA_ID}, .id = UINT32_MAX};
-    _Static_assert(sizeof loopback == sizeof next_hop, "both are as long");
-    if (error == EEXIST)
-        header->nlmsg_flags |= NLM_F_CREATE | NLM_F_EXCL;
-    header->nlmsg_type = error == EEXIST ? RTM_NEWLINK : RTM_DELNEXTHOP;
-    header->nlmsg_len = NLMSG_HDRLEN + sizeof loopback;
-    memcpy(body, error == EEXIST ? (const void *)&loopback : &next_hop, sizeof loopback);
-}
-
-/* Returns true with CAP_NET_ADMIN. */
-static bool may_change_interfaces(void)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-    return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & 1u << CAP_NET_ADMIN);
-}
-
-void cx_netlink_handle_fdb(void *message, size_t bytes)
-{
-    struct nlmsghdr *header = message;
-    struct ndmsg neighbour;
-    struct nlattr attribute;
-    uint8_t *body = (uint8_t *)message + NLMSG_HDRLEN;
-    if (bytes < NLMSG_HDRLEN + sizeof neighbour + sizeof attribute + 6 || header->nlmsg_len > bytes ||
-        (header->nlmsg_type != RTM_NEWNEIGH && header->nlmsg_type != RTM_DELNEIGH))
-        return;
-    memcpy(&neighbour, body, sizeof neighbour);
-    memcpy(&attribute, body + sizeof neighbour, sizeof attribute);
-    if (neighbour.ndm_family != AF_BRIDGE || neighbour.ndm_flags != NTF_SELF || attribute.nla_type != NDA_LLADDR ||
-        attribute.nla_len != NLA_HDRLEN + 6 || !(neighbour.ndm_state & NUD_PERMANENT) ||
-        neighbour.ndm_ifindex < FIRST_INTERFACE_INDEX)
-        return;
-    struct cx_device *device = cx_device_by_index((unsigned)neighbour.ndm_ifindex - FIRST_INTERFACE_INDEX);
-    /* Without the capability the kernel refuses the request before it looks for the interface. */
-    if (device == NULL || !may_change_interfaces())
-        return;
-    cx_lock(device);
-    int error = change_address(device, header->nlmsg_type, body + sizeof neighbour + sizeof attribute);
-    cx_unlock(device);
-    if (error == 0)
-        header->nlmsg_type = NLMSG_NOOP;
-    else
-        refuse(header, body, error);
 }
 
 /* ---- requests ---- */

@@ -25,6 +25,7 @@ static void find_real(void)
     FIND(socket);
     FIND(sendto);
     FIND(sendmsg);
+    FIND(setsockopt);
 }
 
 const struct cx_real *cx_real(void)

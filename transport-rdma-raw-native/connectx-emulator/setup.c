@@ -11,7 +11,8 @@
  *   bluefield         the same on a DPU's own processor, where the first port is that of the host's function
  *   other-namespace   the port's interface is in another network namespace than the program
  *   no-netlink        the kernel has no RDMA netlink
- *   vf                a virtual function: it receives only frames for the addresses of its interface's list
+ *   vf                a virtual function: it receives only frames for the addresses of its interface's lists
+ *   sriov             a physical function with virtual functions, which also receives only these
  *   no-tags           rules have no tags, like those of mlx4
  *   kernel-interface  the port has an interface of the kernel, which receives the frames that no rule takes (root)
  *   connectx-4-lx     requests contain the first 18 bytes of their frame; there are no multi-packet requests
@@ -37,7 +38,7 @@ static void choose_setup(void)
 {
     static const char *const known[] = {"roce-off", "bond", "switchdev", "dual-port", "other-namespace", "no-netlink",
                                         "vf", "no-tags", "no-raw-packets", "kernel-interface", "connectx-4-lx",
-                                        "bluefield", "split-bond"};
+                                        "bluefield", "split-bond", "sriov"};
     const char *words = getenv("CONNECTX_EMULATOR_SETUP");
     if (words == NULL || *words == '\0')
         return;

@@ -29,6 +29,7 @@ put_interface() {
   put "class/net/$name/ifindex" $((0x40000000 + ifindex + index))
   mkdir -p "$tree/class/net/$name/device/infiniband/$(basename "$device")"
   ! is_set_up vf || mkdir -p "$tree/class/net/$name/device/physfn"
+  ! is_set_up sriov || put "class/net/$name/device/sriov_numvfs" 2
 }
 
 # The table of GIDs names the interface; mlx5_query_port_roce() leaves it empty where RoCE is off or a representor.

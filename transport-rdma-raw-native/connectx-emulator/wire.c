@@ -269,12 +269,18 @@ void cx_wire_send(struct cx_device *device, struct cx_qp *sender, struct sv_fram
 
 /* ---- receiving ---- */
 
-/* The eswitch forwards frames to a virtual function only for addresses that its driver has named. */
+/*
+ * With SR-IOV the e-switch forwards a frame to a function only if its driver has listed the address
+ * (esw_vport_change_handle_locked(), esw_add_uc_addr() and esw_add_mc_addr() of eswitch.c). This includes the physical
+ * function, and multicast. The lists of mlx5e contain the interface's own address and broadcast
+ * (mlx5e_fill_addr_array()). Flow rules change nothing.
+ */
 static bool is_listed(const struct cx_device *device, const uint8_t *mac)
 {
-    bool listed = mac[0] & 1 || memcmp(mac, device->mac, sizeof device->mac) == 0;
-    for (uint32_t i = 0; i < device->accepted_mac_count && !listed; i++)
-        listed = memcmp(mac, device->accepted_macs[i], sizeof device->accepted_macs[i]) == 0;
+    static const uint8_t broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    bool listed = memcmp(mac, broadcast, 6) == 0 || memcmp(mac, device->mac, sizeof device->mac) == 0;
+    for (uint32_t i = 0; i < CX_MAX_LISTED_MACS && !listed; i++)
+        listed = device->listed_macs[i].users > 0 && memcmp(mac, device->listed_macs[i].mac, 6) == 0;
     return listed;
 }
 
@@ -289,7 +295,7 @@ void cx_device_receive(struct cx_device *device, const uint8_t *data, uint32_t l
         device->counters.wire_lost++;
         return;
     }
-    if (cx_has_setup("vf") && !is_listed(device, data)) {
+    if ((cx_has_setup("vf") || cx_has_setup("sriov")) && !is_listed(device, data)) {
         device->counters.foreign_mac++;
         return;
     }

@@ -35,7 +35,7 @@ struct cxemu_counters {
     uint64_t bad_doorbells;         /* doorbells for missing queues or requests, and impossible records */
     uint64_t stale_armings;         /* with the sequence number of an event that was already raised */
     uint64_t events;
-    uint64_t foreign_mac;           /* for an address that is not in the list of a virtual function */
+    uint64_t foreign_mac;           /* for an address that is not in the lists of the function */
     uint64_t self_loopback_blocked; /* sent by the port itself to a queue pair that does not receive its frames */
     uint64_t unreported_sends;      /* sends without a completion when their queue was reset */
     /* Bytes that the card reads over PCIe to send. BlueFlame saves reads in step mode only. */

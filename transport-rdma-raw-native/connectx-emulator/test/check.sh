@@ -19,6 +19,11 @@ done
 echo "== an emulated ConnectX in switchdev mode: its wire is the last port"
 emulate --wire plug --setup switchdev "$tests" representor
 
+for setup in vf sriov; do
+  echo "== an emulated ConnectX behind an e-switch ($setup)"
+  emulate --setup "$setup" "$tests" e-switch
+done
+
 echo "== two emulated ConnectX and a cable"
 emulate --wire cable --wire cable "$tests" cable
 

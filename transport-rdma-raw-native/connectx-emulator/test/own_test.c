@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames sent by a port are received only by queue pairs that were created to receive them. */
+/*
+ * Frames sent by a port are received only by queue pairs that were created to receive them. An e-switch passes frames
+ * for listed addresses only.
+ */
 #include "harness.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/if_ether.h>
-#include <linux/rtnetlink.h>
+#include <linux/if_packet.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FIRST_SEND = SLOTS / 2 };
@@ -81,73 +84,73 @@ static void own_frames_are_received_on_request(void)
     CHECK(is_looped_back(MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC, group_mac));
 }
 
-/* ---- addresses that an interface lets in ---- */
+/* ---- addresses that an interface lists ---- */
 
-struct change {
-    struct nlmsghdr header;
-    struct ndmsg neighbour;
-    struct rtattr attribute;
-    uint8_t mac[ETH_ALEN];
-};
+static uint64_t foreign(void)
+{
+    struct cxemu_counters counters;
+    CHECK_EQ(0, emulator.query_counters("mlx5_0", &counters));
+    return counters.foreign_mac;
+}
 
-/* Sends the request of `bridge fdb add MAC dev DEV self`. Returns the errno of the answer. */
-static int change_list(uint16_t type, const uint8_t *mac)
+/* Returns true if the function receives a frame for the address. */
+static bool is_let_in(const uint8_t *mac)
+{
+    uint8_t frame[SLOT_BYTES];
+    uint64_t before = foreign();
+    uint32_t length = build_frame(frame, 17, 1000, 100, 1);
+    memcpy(frame, mac, ETH_ALEN);
+    CHECK_EQ(0, emulator.inject("mlx5_0", frame, length));
+    return foreign() == before;
+}
+
+/* Returns a packet socket with the address, or -1 without the right to open one. */
+static int add_membership(uint16_t type, const uint8_t *mac, uint16_t bytes, int expected_error)
 {
     enum { FIRST_INTERFACE_INDEX = 1 << 30 };
-    struct change change = {
-        .header = {.nlmsg_len = sizeof change, .nlmsg_type = type,
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | (type == RTM_NEWNEIGH ? NLM_F_CREATE | NLM_F_EXCL : 0)},
-        .neighbour = {.ndm_family = AF_BRIDGE, .ndm_ifindex = FIRST_INTERFACE_INDEX, .ndm_state = NUD_PERMANENT,
-                      .ndm_flags = NTF_SELF},
-        .attribute = {.rta_len = RTA_LENGTH(ETH_ALEN), .rta_type = NDA_LLADDR},
-    };
-    const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    struct {
-        struct nlmsghdr header;
-        struct nlmsgerr error;
-        uint8_t more[512];
-    } answer;
-    memcpy(change.mac, mac, ETH_ALEN);
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    CHECK(fd >= 0);
-    CHECK_EQ(sizeof change, sendto(fd, &change, sizeof change, 0, (const struct sockaddr *)&kernel, sizeof kernel));
-    CHECK(recv(fd, &answer, sizeof answer, 0) >= (ssize_t)(sizeof answer.header + sizeof answer.error.error));
-    CHECK_EQ(NLMSG_ERROR, answer.header.nlmsg_type);
-    close(fd);
-    return -answer.error.error;
+    struct packet_mreq request = {.mr_ifindex = FIRST_INTERFACE_INDEX, .mr_type = type, .mr_alen = bytes};
+    memcpy(request.mr_address, mac, ETH_ALEN);
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    int error = setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof request) == 0 ? 0 : errno;
+    CHECK_EQ(expected_error, error);
+    return fd;
 }
 
-static bool may_change_interfaces(bool may)
+/* With SR-IOV a function receives its own address, broadcast, and what its interface lists, which counts users. */
+static void an_e_switch_passes_what_is_listed(void)
 {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-    CHECK_EQ(0, syscall(SYS_capget, &header, data));
-    if (!(data[0].permitted & 1u << CAP_NET_ADMIN))
-        return false;
-    data[0].effective &= ~(1u << CAP_NET_ADMIN);
-    if (may)
-        data[0].effective |= 1u << CAP_NET_ADMIN;
-    CHECK_EQ(0, syscall(SYS_capset, &header, data));
-    return true;
-}
-
-/* rtnl_fdb_add() and ndo_dflt_fdb_del() of the kernel */
-static void address_lists_behave_like_the_kernels(void)
-{
+    static const uint8_t broadcast[ETH_ALEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    static const uint8_t own[ETH_ALEN] = {2, 0xc5, 0, 0, 0, 1};
     static const uint8_t mac[ETH_ALEN] = {2, 0, 0, 0, 7, 7};
-    CHECK(!may_change_interfaces(false) || change_list(RTM_NEWNEIGH, mac) == EPERM);
-    if (!may_change_interfaces(true)) {
-        CHECK_EQ(EPERM, change_list(RTM_NEWNEIGH, mac));
+    const char *setup = getenv("CONNECTX_EMULATOR_SETUP");
+    const bool is_sriov = setup != NULL && (strcmp(setup, "vf") == 0 || strcmp(setup, "sriov") == 0);
+    CHECK(is_let_in(broadcast));
+    CHECK(is_let_in(own));
+    CHECK_EQ(!is_sriov, is_let_in(mac));
+    CHECK_EQ(!is_sriov, is_let_in(group_mac));
+    int first = add_membership(PACKET_MR_UNICAST, mac, ETH_ALEN, 0);
+    if (first < 0)
         return;
-    }
-    CHECK_EQ(0, change_list(RTM_NEWNEIGH, mac));
-    CHECK_EQ(EEXIST, change_list(RTM_NEWNEIGH, mac));
-    CHECK_EQ(0, change_list(RTM_DELNEIGH, mac));
-    CHECK_EQ(ENOENT, change_list(RTM_DELNEIGH, mac));
+    int second = add_membership(PACKET_MR_UNICAST, mac, ETH_ALEN, 0);
+    int group = add_membership(PACKET_MR_MULTICAST, group_mac, ETH_ALEN, 0);
+    CHECK(is_let_in(mac));
+    CHECK(is_let_in(group_mac));
+    close(first);
+    close(group);
+    CHECK(is_let_in(mac));
+    CHECK_EQ(!is_sriov, is_let_in(group_mac));
+    close(second);
+    CHECK_EQ(!is_sriov, is_let_in(mac));
+    int wrong_list = add_membership(PACKET_MR_UNICAST, group_mac, ETH_ALEN, 0);
+    CHECK_EQ(!is_sriov, is_let_in(group_mac));
+    close(wrong_list);
+    close(add_membership(PACKET_MR_UNICAST, mac, 4, EINVAL));
 }
 
 const struct test own_tests[] = {
-    {"address lists behave like the kernel's", address_lists_behave_like_the_kernels},
+    {"an e-switch passes what is listed", an_e_switch_passes_what_is_listed},
     {"own frames are not received by default", own_frames_are_not_received_by_default},
     {"own frames are received on request", own_frames_are_received_on_request},
     {NULL, NULL},

@@ -82,8 +82,8 @@ final class RdmaChecks {
             findings.add(name.equals(device) ? Finding.warn("bond", problem, remedy)
                     : Finding.fail("bond", problem, remedy));
         } else if (interfaces.isVirtualFunction(netdev)) {
-            findings.add(Finding.warn("netdev", netdev + " is a virtual function: for frames to other MAC addresses"
-                    + " than its own the process needs CAP_NET_ADMIN, and to send from them the host's consent",
+            findings.add(Finding.warn("netdev", netdev + " is a virtual function: to send from other MAC addresses"
+                    + " than its own, the process needs the host's consent",
                     "on the host: ip link set PF vf N spoofchk off trust on"));
         }
         return netdev;

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The network interface of a port is found on hosts where guesses from sysfs fail. The emulated kernel answers RDMA
@@ -126,14 +127,35 @@ class EmulatedSetupsTest {
     }
 
     /**
-     * The demo's addresses belong to no port. A rule that names one adds it to the interface's list, so a virtual
-     * function receives its frames.
+     * The demo's addresses belong to no port. A rule that names one adds it to the interface's list, so a function
+     * behind an e-switch receives its frames.
      */
-    @Test
-    void virtualFunctionReceivesFramesOfItsRules() throws Exception {
-        String result = run("vf", 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1",
+    @ParameterizedTest
+    @ValueSource(strings = {"vf", "sriov"})
+    void functionReceivesFramesOfItsRules(String setup) throws Exception {
+        String result = run(setup, 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1",
                 "--window", "16", "--json"), "--wire", "cable", "--wire", "cable");
         assertTrue(result.contains("\"lost\" : 0") || result.contains("\"lost\":0"), result);
+    }
+
+    /** No frame arrives for an address that could not be listed, so the user is told: also of a physical function. */
+    @ParameterizedTest
+    @ValueSource(strings = {"vf", "sriov"})
+    void addressThatCannotBeListedIsReported(String setup) throws Exception {
+        assumeTrue("root".equals(System.getProperty("user.name")), "only root can take a capability from a program");
+        List<String> command = new ArrayList<>(List.of("setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"));
+        command.addAll(java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1"));
+        String output = run(setup, 1, command, "--wire", "cable", "--wire", "cable");
+        assertTrue(output.contains("may not arrive, because emulated0 cannot list this address"), output);
+        assertTrue(output.contains("CAP_NET_RAW"), output);
+    }
+
+    /** The same for an interface in another network namespace. Without virtual functions frames arrive. */
+    @Test
+    void interfaceThatCannotBeSeenIsReported() throws Exception {
+        String output = run("other-namespace", 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1",
+                "--seconds", "1"), "--wire", "cable", "--wire", "cable");
+        assertTrue(output.contains("cannot list this address: it is not in this network namespace"), output);
     }
 
     /** Without CAP_IPC_LOCK, as in a container, the error names the limit to raise and its current value. */

@@ -106,13 +106,10 @@ public final class FlowSpec {
         return devicePort == queuePort ? toBuilder().queuePort().build() : this;
     }
 
-    /**
-     * Returns the unicast destination MAC address that the rule matches exactly, or {@link #NO_MAC} if there is
-     * none.
-     */
-    public long unicastDestinationMac() {
+    /** Returns the destination MAC address that the rule matches exactly, or {@link #NO_MAC} if there is none. */
+    public long destinationMac() {
         EthernetMatch ethernet = outer.ethernet();
-        return ethernet == null || ethernet.destinationMask() != EthernetMatch.MAC_MASK || ethernet.isMulticast()
+        return ethernet == null || ethernet.destinationMask() != EthernetMatch.MAC_MASK
                 ? NO_MAC : ethernet.destination();
     }
 

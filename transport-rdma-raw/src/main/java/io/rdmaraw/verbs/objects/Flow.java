@@ -57,12 +57,11 @@ public final class Flow extends VerbsObject {
 
     private static PortMacAddress destinationMacOf(VerbsContext context, FlowSpec spec, int port) {
         boolean hasList = !new DeviceName(context.deviceName()).isSoftware();
-        return hasList && spec.unicastDestinationMac() != FlowSpec.NO_MAC
-                ? PortMacAddress.acquire(context.providerDeviceName(), port,
-                        spec.unicastDestinationMac()) : null;
+        return hasList && spec.destinationMac() != FlowSpec.NO_MAC
+                ? PortMacAddress.acquire(context.providerDeviceName(), port, spec.destinationMac()) : null;
     }
 
-    /** Returns why the port cannot receive frames for the rule's destination MAC address, or null if it can. */
+    /** Returns why the port may not receive frames for the rule's destination MAC address, or null if it does. */
     public String addressProblem() {
         return destinationMac == null ? null : destinationMac.problem();
     }

@@ -1,24 +1,26 @@
 package io.rdmaraw.verbs.port;
 
-import io.rdmaraw.ffi.Errno;
-
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The unicast MAC addresses, other than its own, that rules of this process match on a port of an RDMA device.
- * A virtual function or subfunction receives only frames for addresses in the list of its network interface.
- * Therefore each address is added to this list while a rule uses it. A physical function receives them anyway.
+ * The destination MAC addresses that rules of this process match on a port of an RDMA device. Flow rules alone do not
+ * make frames arrive: with SR-IOV, the e-switch of a card forwards a frame to a function only if the lists of the
+ * function's network interface contain the address. This includes multicast, and physical functions with virtual
+ * functions. Therefore each address is in a list while a rule matches it.
  *
  * <p>DPDK's mlx5 driver does the same ({@code mlx5_nl_mac_addr_add}). Reference-counted; thread-safe.
  */
 public final class PortMacAddress {
     private static final Map<Key, PortMacAddress> IN_USE = new HashMap<>();
+    /** Interfaces list it themselves. */
+    private static final long BROADCAST = 0xffff_ffff_ffffL;
+    private static final long MULTICAST_BIT = 1L << 40;
 
     private final Key key;
-    /** Index of the network interface, or 0 if the address was not added to its list. */
-    private int interfaceIndex;
+    /** The entry in a list of the interface, or null if there is none. */
+    private InterfaceMac entry;
     private String problem;
     private int users;
 
@@ -55,42 +57,37 @@ public final class PortMacAddress {
         return problem;
     }
 
+    static boolean isMulticast(long mac) {
+        return (mac & MULTICAST_BIT) != 0;
+    }
+
     private void add() {
+        if (key.mac == BROADCAST) {
+            return;
+        }
         PortInterfaces interfaces = PortInterfaces.ofHost();
         String name = interfaces.interfaceOf(key.device, key.port);
         if (name == null) {
+            problem = problem("the interface of port " + key.port, "it is not in this network namespace");
             return;
         }
-        try (InterfaceMacList list = new InterfaceMacList()) {
-            String mac = text(key.mac);
-            if (mac.equals(interfaces.attribute(name, "address"))) {
-                return;
-            }
-            int index = Integer.parseInt(interfaces.attribute(name, "ifindex"));
-            int errno = list.add(index, key.mac);
-            if (errno == 0) {
-                interfaceIndex = index;
-            } else if (errno != Errno.EEXIST && interfaces.isVirtualFunction(name)) {
-                problem = name + " is a virtual function and lets in no frames to " + mac + ": adding it to its list"
-                        + " failed (" + Errno.describe(errno) + (errno == Errno.EPERM ? "; run with CAP_NET_ADMIN, or"
-                        + " use the address of " + name : "") + ')';
+        try {
+            if (!text(key.mac).equals(interfaces.attribute(name, "address"))) {
+                entry = InterfaceMac.add(Integer.parseInt(interfaces.attribute(name, "ifindex")), key.mac);
             }
         } catch (IOException | NumberFormatException e) {
-            if (interfaces.isVirtualFunction(name)) {
-                problem = name + " is a virtual function and may let in no frames to " + text(key.mac) + ": "
-                        + e.getMessage();
-            }
+            problem = problem(name, e.getMessage());
         }
     }
 
+    private String problem(String list, String reason) {
+        return "frames for " + text(key.mac) + " may not arrive, because " + list + " cannot list this address: "
+                + reason + ". Physical functions without virtual functions are not affected";
+    }
+
     private void remove() {
-        if (interfaceIndex == 0) {
-            return;
-        }
-        try (InterfaceMacList list = new InterfaceMacList()) {
-            list.remove(interfaceIndex, key.mac);
-        } catch (IOException e) {
-            // The address stays in the list. Without a rule the kernel receives its frames and drops them.
+        if (entry != null) {
+            entry.close();
         }
     }
 
