@@ -201,12 +201,23 @@ run_pair_suite() {
     ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$1" "$2"
 }
 
-# What the kernel says of the port's network interface. None where it is in another network namespace.
+# The port that the transport uses, as doctor has named it. In switchdev mode it is not the first one.
+hardware_port() {
+  local port
+  port="$(sed -n 's/^ *[A-Z]* *port \([0-9][0-9]*\) .*/\1/p' "$hardware_out"/*-doctor.txt 2>/dev/null | head -1)" || true
+  echo "${port:-1}"
+}
+
+# The interface of a port in devinfo's JSON; nothing where it is in another network namespace.
+hardware_netdev() {
+  grep -Eo "\"port\" *: *$1,[^{}]*\"netdev\" *: *\"[^\" ]*\"" | sed 's/.*"\([^"]*\)"$/\1/'
+}
+
+# What the kernel says of the port's network interface.
 hardware_interface() {
   local netdev
   # A device that cannot be opened has failed a step already.
-  netdev="$("$ROOT/rdma-raw" devinfo --device "$1" --json 2>/dev/null |
-    sed -n 's/.*"netdev" *: *"\([^" ]*\)".*/\1/p' | head -1)" || true
+  netdev="$("$ROOT/rdma-raw" devinfo --device "$1" --json 2>/dev/null | hardware_netdev "$(hardware_port)")" || true
   if [ -z "$netdev" ] || [ ! -e "/sys/class/net/$netdev" ]; then
     hardware_skip "netdev, ethtool" "the port's interface is not to be seen here"
     return
@@ -254,7 +265,7 @@ hardware_steps_of_one() {
     hardware_skip raw-ethernet-bw "on an emulated cable perftest has no other end"
   else
     hardware_program raw-ethernet-bw "perftest sends; a figure to compare with" perftest raw_ethernet_bw --client \
-      -d "$device" -E 02:00:00:00:00:02 -B 02:00:00:00:00:01 -D 5 -s 64 -F
+      -d "$device" -i "$(hardware_port)" -E 02:00:00:00:00:02 -B 02:00:00:00:00:01 -D 5 -s 64 -F
   fi
   hardware_program rdma-link "the port's netdev is named, if it is in this network namespace" iproute2 rdma link show
   hardware_interface "$device"

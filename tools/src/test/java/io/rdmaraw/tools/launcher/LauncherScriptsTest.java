@@ -270,6 +270,21 @@ class LauncherScriptsTest {
                 script("hardware-check.sh", "hardware_figure " + slow).output);
     }
 
+    /** perftest and the facts about the interface are those of the port that the transport uses. */
+    @Test
+    void portOfHardwareCheckIsThatOfTheWire() throws Exception {
+        Files.writeString(file("report/03-doctor.txt"), "$ doctor\n  OK    open            mlx5_0 can be opened\n"
+                + "  OK    port 3          is active\n");
+        Files.writeString(file("ports"), "{\"ports\":[{\"port\":1,\"state\":\"PORT_DOWN (1)\",\"netdev\":\"none in this"
+                + " namespace\",\"mtu\":1},{\"port\":2,\"state\":\"x\",\"netdev\":\"eth0pf0vf0\",\"gids\":[]},{\"port\":3,"
+                + "\"state\":\"x\",\"netdev\":\"eth0\",\"gids\":[]}]}\n");
+        String netdev = "cd " + directory + "; hardware_out=report; hardware_netdev %s <ports";
+        assertEquals("eth0", script("hardware-check.sh", netdev.formatted("\"$(hardware_port)\"")).output);
+        assertEquals("eth0pf0vf0", script("hardware-check.sh", netdev.formatted("2")).output);
+        assertEquals("", script("hardware-check.sh", netdev.formatted("1")).output);
+        assertEquals("1", script("hardware-check.sh", "hardware_out=" + directory + "; hardware_port").output);
+    }
+
     @Test
     void figuresOfAnEmulatedDeviceCarryAWarning() throws Exception {
         String figures = " hardware_figures; cat " + directory + "/report/REPORT.md";
