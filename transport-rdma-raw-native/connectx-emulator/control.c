@@ -240,6 +240,12 @@ EXPORT int cxemu_fail_commands(const char *name, uint32_t command, int error, ui
     return 0;
 }
 
+EXPORT int cxemu_set_rule_capacity(const char *name, uint32_t rules)
+{
+    WITH_DEVICE(name, device, device->flows.capacity = rules);
+    return 0;
+}
+
 EXPORT int cxemu_set_mtu(const char *name, uint32_t mtu)
 {
     if (mtu < MIN_MTU || mtu > MAX_MTU)

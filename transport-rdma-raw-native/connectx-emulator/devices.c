@@ -46,6 +46,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     device->segment = malloc(CX_MAX_FRAME_BYTES);
     if (device->scratch == NULL || device->segment == NULL || sv_flow_table_init(&device->flows, NULL) != 0)
         cx_exit_with("no memory for a device", wire);
+    device->flows.capacity = CX_MAX_RULES;
     int error = cx_wire_open(device, wire);
     if (error != 0) {
         fprintf(stderr, "connectx-emulator: the wire '%s' of %s: %s\n", wire, device->name, strerror(error));

@@ -277,7 +277,10 @@ int cx_ex_create_flow(struct cx_command *command)
     if (flow == NULL)
         return ENOMEM;
     flow->is_of_wire = is_of_wire;
-    if (is_of_wire)
+    /* _mlx5_add_flow_rules() of fs_core.c, if the table has no room for another group (alloc_auto_flow_group()) */
+    if (is_of_wire && context->device->flows.rule_count >= context->device->flows.capacity)
+        error = ENOSPC;
+    else if (is_of_wire)
         error = sv_flow_table_add(&context->device->flows, &flow->rule, &spec);
     if (error != 0) {
         cx_object_free(&flow->object);

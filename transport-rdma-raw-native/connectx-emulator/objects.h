@@ -255,7 +255,8 @@ struct cx_context {
 
 struct cx_wire;
 
-enum { CX_TRACE_ENTRIES = 1024, CX_MAX_LISTED_MACS = 64, CX_MAX_REPRESENTORS = 2 };
+enum { CX_TRACE_ENTRIES = 1024, CX_MAX_LISTED_MACS = 64, CX_MAX_REPRESENTORS = 2,
+       CX_MAX_RULES = 1 << 16 /* MLX5_FS_MAX_ENTRIES of mlx5_ib's fs.c, for each priority */ };
 
 /* Requests of tests; see include/connectx_emulator.h. */
 struct cx_faults {

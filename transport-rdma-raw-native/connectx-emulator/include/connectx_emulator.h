@@ -95,6 +95,8 @@ int cxemu_restore_device(const char *device);
 #define CXEMU_ANY_COMMAND UINT32_MAX
 int cxemu_fail_commands(const char *device, uint32_t command, int error, uint32_t count);
 int cxemu_set_mtu(const char *device, uint32_t mtu);
+/* Further rules are refused with ENOSPC. By default the table has room for one priority of mlx5_ib. */
+int cxemu_set_rule_capacity(const char *device, uint32_t rules);
 /* Delivers a frame from outside. */
 int cxemu_inject(const char *device, const void *frame, uint32_t length);
 

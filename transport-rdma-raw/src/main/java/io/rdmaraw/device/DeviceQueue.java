@@ -2,6 +2,7 @@ package io.rdmaraw.device;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.queue.FrameQueue;
@@ -150,6 +151,11 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         if (!own.isEmpty() || !rss.isEmpty()) {
             flightRecorder.recordFlowChange(receiver, own.isEmpty() ? rss : own, statistics.ruleCount);
         }
+    }
+
+    /** Returns whether a rule was refused because the device has no room. The rule itself is valid then. */
+    public static boolean isTableFull(VerbsException e) {
+        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
     }
 
     /** Adds an action to run on the loop's thread before the queue closes. */

@@ -4,7 +4,6 @@ import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.FrameReceiver;
-import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.host.DatagramNetwork;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.verbs.VerbsException;
@@ -103,7 +102,7 @@ final class DatagramFlowRules {
             deviceQueue.attach(after, rules.own(), rules.rss());
             counters.coarselySteered = false;
         } catch (VerbsException e) {
-            if (!isTableFull(e)) {
+            if (!DeviceQueue.isTableFull(e)) {
                 throw e;
             }
             steerCoarsely(after, e);
@@ -116,10 +115,6 @@ final class DatagramFlowRules {
         if (waitingForRoom) {
             deviceQueue.notifyWhenRoom(after);
         }
-    }
-
-    private static boolean isTableFull(VerbsException e) {
-        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
     }
 
     /**

@@ -7,7 +7,8 @@ import io.rdmaraw.ffi.ProcessLimits;
 final class VerbsErrors {
     private static final String NET_RAW =
             "raw-packet queue pairs and flow rules need CAP_NET_RAW: run as root, or grant it with setcap or to the"
-            + " container; that of a user namespace, as in a rootless container, is not enough for older kernels";
+            + " container; that of a user namespace, as in a rootless container, is enough only for the newest kernels,"
+            + " with the device in this network namespace and 'rdma system set netns exclusive'";
 
     private VerbsErrors() {
     }
@@ -131,6 +132,8 @@ final class VerbsErrors {
                     + " change the rule";
             case Errno.ENOMEM -> "the rule table or this priority is full: priorities are 0 to 15, and each"
                     + " supports few different sets of matched fields";
+            case Errno.ENOSPC -> "the device's rule table is full: mlx5 has 65536 rules a priority, which all processes"
+                    + " of the function share; each connection of a client has one, and a server has one per address";
             case Errno.EINVAL -> "the rule contradicts itself or names a field that the device cannot match";
             case Errno.EOPNOTSUPP, Errno.ENOSYS, Errno.EPROTONOSUPPORT -> "the device cannot steer by such a rule";
             case Errno.EBUSY -> "another rule of this kind holds the port";

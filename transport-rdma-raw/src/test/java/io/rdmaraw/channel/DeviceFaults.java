@@ -35,6 +35,9 @@ interface DeviceFaults {
 
     void setPortUp(boolean up);
 
+    /** Sets the number of rules for which the device has room; -1: the default. */
+    void setRuleCapacity(int rules);
+
     /** Removes the device. */
     void failDevice();
 
@@ -68,6 +71,11 @@ interface DeviceFaults {
             SoftverbsQueueCounters counters = softverbs.receivedCounters();
             return counters.cqOverruns() + counters.notReady() + counters.noReceive()
                     + softverbs.sentCounters().noMatch() + softverbs.sentCounters().portDown();
+        }
+
+        @Override
+        public void setRuleCapacity(int rules) {
+            faults.setFlowCapacity(rules);
         }
 
         @Override

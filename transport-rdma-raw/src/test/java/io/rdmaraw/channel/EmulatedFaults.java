@@ -128,6 +128,11 @@ final class EmulatedFaults implements DeviceFaults {
     }
 
     @Override
+    public void setRuleCapacity(int rules) {
+        assertEquals(0, NativeCall.status(function("cxemu_set_rule_capacity"), device, rules));
+    }
+
+    @Override
     public void setPortUp(boolean up) {
         assertEquals(0, NativeCall.status(function("cxemu_set_port_up"), device, up ? 1 : 0));
     }

@@ -9,7 +9,6 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.IoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
-import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.queue.FrameQueue;
@@ -167,14 +166,14 @@ class UserspaceDatagramTest {
      * to its channel, even if another loop serves the channel.
      */
     @Test
-    @Tag("softverbs")
     void withoutRulesHostPassesDatagramsToChannels() throws InterruptedException {
         DatagramFixture.Inbox[] servers = new DatagramFixture.Inbox[4];
         bind(a, new InetSocketAddress(0));
         DatagramFixture.Inbox client = bind(b, new InetSocketAddress(0));
         SharedDevice shared = SharedDevice.acquire(device.name);
+        DeviceFaults faults = DeviceFaults.of(shared.context());
         try {
-            SoftverbsFaults.of(shared.context()).setFlowCapacity(1);
+            faults.setRuleCapacity(1);
             for (int i = 0; i < servers.length; i++) {
                 servers[i] = bind(a, new InetSocketAddress(0));
                 assertTrue(servers[i].channel.statistics().isCoarselySteered());
@@ -184,6 +183,7 @@ class UserspaceDatagramTest {
                 assertEquals("to " + i, servers[i].takeText());
             }
         } finally {
+            faults.setRuleCapacity(-1);
             shared.release();
         }
     }

@@ -1,7 +1,7 @@
 package io.rdmaraw.tcp.stack;
 
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.QueueEvent;
-import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.tcp.TcpListener;
@@ -201,18 +201,13 @@ final class ListeningLoop {
         try {
             stack.deviceQueue().attach(receiver, List.of(), List.of(rule), port.isReusePort() ? null : port);
         } catch (VerbsException e) {
-            if (!port.isReusePort() || !isDeviceFull(e)) {
+            if (!port.isReusePort() || !DeviceQueue.isTableFull(e)) {
                 throw e;
             }
             return e;
         }
         receiverByRule.put(rule, receiver);
         return null;
-    }
-
-    /** Returns whether an error means that the device has no room. The rule itself is valid then. */
-    static boolean isDeviceFull(VerbsException e) {
-        return e.errno() == Errno.ENOMEM || e.errno() == Errno.ENOSPC;
     }
 
     /**

@@ -169,7 +169,7 @@ public final class ListeningPort extends TcpPort implements RssFlowOwner {
             open(asInstalled(rule));
             return null;
         } catch (VerbsException e) {
-            if (!ListeningLoop.isDeviceFull(e)) {
+            if (!DeviceQueue.isTableFull(e)) {
                 throw e;
             }
             return e;

@@ -23,6 +23,7 @@ class VerbsExceptionTest {
         "ibv_create_qp|22|max_qp_wr",
         "ibv_create_qp_ex|95|no raw-packet queue pairs",
         "ibv_create_flow|17|same rule exists",
+        "ibv_create_flow|28|each connection of a client",
         "ibv_create_flow|12|priorities are 0 to 15",
         "ibv_create_flow|16|another rule",
         "ibv_create_flow|95|cannot steer",
