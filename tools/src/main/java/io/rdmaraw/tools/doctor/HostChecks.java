@@ -183,7 +183,9 @@ final class HostChecks {
     }
 
     private Finding registeredMemory() {
-        return memlock(LOOP_MEMORY_BYTES + 1, Long.MAX_VALUE, String.format(Locale.ROOT,
+        // The kernel counts registered memory for each process (ib_umem_get), and that of AF_XDP for each user
+        // (xdp_umem_account_pages).
+        return memlock(LOOP_MEMORY_BYTES + 1, Long.MAX_VALUE, "this process", String.format(Locale.ROOT,
                 "each event loop registers %,d KiB by default", LOOP_MEMORY_BYTES >> 10), " (for more than one loop)");
     }
 
@@ -193,8 +195,8 @@ final class HostChecks {
                 .filter(name -> name.startsWith("rx-")).count());
         boolean large = host.read("sys/class/net/" + netdev + "/mtu").map(Integer::parseInt).orElse(0) > MAX_SHORT_MTU;
         long wanted = queues * (large ? LARGE_QUEUE_BYTES : QUEUE_BYTES);
-        return memlock(wanted / MIN_SHARE, wanted, String.format(Locale.ROOT, "%s has %d receive queues, which take"
-                + " %,d KiB, %,d at least", netdev, queues, wanted >> 10, wanted / MIN_SHARE >> 10),
+        return memlock(wanted / MIN_SHARE, wanted, "all processes of the user", String.format(Locale.ROOT,
+                "%s has %d receive queues, which take %,d KiB, %,d at least", netdev, queues, wanted >> 10, wanted / MIN_SHARE >> 10),
                 " (smaller rings until then), or fewer queues: ethtool -L");
     }
 
@@ -203,8 +205,9 @@ final class HostChecks {
      *
      * @param least  below this limit, the device cannot be opened
      * @param wanted below this limit, the device uses less memory
+     * @param users  the processes that share the limit
      */
-    private Finding memlock(long least, long wanted, String use, String remark) {
+    private Finding memlock(long least, long wanted, String users, String use, String remark) {
         long limit = host.memlockBytes();
         if (host.hasCapability(Capability.CAP_IPC_LOCK)) {
             return Finding.ok("memlock", "CAP_IPC_LOCK lifts the limit");
@@ -212,7 +215,7 @@ final class HostChecks {
         if (limit == Long.MAX_VALUE) {
             return Finding.ok("memlock", "unlimited");
         }
-        String text = String.format(Locale.ROOT, "%,d KiB for all processes of the user; %s", limit >> 10, use);
+        String text = String.format(Locale.ROOT, "%,d KiB for %s; %s", limit >> 10, users, use);
         String remedy = "ulimit -l unlimited, or LimitMEMLOCK=infinity in the systemd unit; in a container:"
                 + " --ulimit memlock=-1 or --cap-add IPC_LOCK";
         return limit < least ? Finding.fail("memlock", text, remedy)

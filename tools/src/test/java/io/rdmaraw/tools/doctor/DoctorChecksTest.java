@@ -263,7 +263,7 @@ class DoctorChecksTest {
 
     @Test
     void memlockMustHoldTheMemoryOfALoop() throws IOException {
-        assertFinding(Severity.FAIL, "each event loop registers 8,192 KiB", "ulimit -l unlimited",
+        assertFinding(Severity.FAIL, "KiB for this process; each event loop registers 8,192 KiB", "ulimit -l unlimited",
                 hostChecks.check(DeviceKind.RDMA, "eth0"));
         write("proc/self/limits", "Max locked memory         16777216   unlimited   bytes\n");
         assertFinding(Severity.WARN, "16,384 KiB", "more than one loop", hostChecks.check(DeviceKind.RDMA, "eth0"));
