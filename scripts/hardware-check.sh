@@ -188,17 +188,17 @@ describe_host() {
 
 # The conformance suite between the two devices; the module's own reports say which test failed and how.
 run_pair_suite() {
-  local preload="" sysfs="${SYSFS_PATH:-/sys}" wires=""
+  local preload="" sysfs="${SYSFS_PATH:-/sys}" wires="" setup=""
   if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
-    preload="$LD_PRELOAD" wires="$CONNECTX_EMULATOR_WIRES"
+    preload="$LD_PRELOAD" wires="$CONNECTX_EMULATOR_WIRES" setup="${CONNECTX_EMULATOR_SETUP:-}"
   fi
   # The devices are for the tests' own JVM: Maven itself runs without.
   # shellcheck disable=SC2016
   env -u LD_PRELOAD -u SYSFS_PATH -u CONNECTX_EMULATOR_WIRES bash -c '
     cd "$1" && timeout 1800 ./mvnw -B -ntp -Pfull -pl testsuite -am test-compile surefire:test@device-pair \
       -Dtest="DevicePairConformanceTest*" -Dsurefire.failIfNoSpecifiedTests=false \
-      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.sender=$5" "-Dpair.receiver=$6"
-    ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$1" "$2"
+      "-Dpair.preload=$2" "-Dpair.sysfs=$3" "-Dpair.wires=$4" "-Dpair.setup=$5" "-Dpair.sender=$6" "-Dpair.receiver=$7"
+    ' suite "$ROOT" "$preload" "$sysfs" "$wires" "$setup" "$1" "$2"
 }
 
 # The port that the transport uses, as doctor has named it. In switchdev mode it is not the first one.

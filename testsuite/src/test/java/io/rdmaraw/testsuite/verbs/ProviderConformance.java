@@ -73,8 +73,8 @@ abstract class ProviderConformance {
 
     private void letIn(String mac) {
         long number = HexFormat.fromHexDigitsToLong(mac.replace(":", ""));
-        PortMacAddress address = PortMacAddress.acquire(receiver.context.providerDeviceName(), receiver.context.ownPort(),
-                number);
+        PortMacAddress address = PortMacAddress.acquire(receiver.context.providerDeviceName(),
+                receiver.context.ownPort(), number);
         addresses.add(address);
         assertNull(address.problem());
     }
