@@ -276,8 +276,8 @@ class LauncherScriptsTest {
         Files.writeString(file("report/03-doctor.txt"), "$ doctor\n  OK    open            mlx5_0 can be opened\n"
                 + "  OK    port 3          is active\n");
         Files.writeString(file("ports"), "{\"ports\":[{\"port\":1,\"state\":\"PORT_DOWN (1)\",\"netdev\":\"none in this"
-                + " namespace\",\"mtu\":1},{\"port\":2,\"state\":\"x\",\"netdev\":\"eth0pf0vf0\",\"gids\":[]},{\"port\":3,"
-                + "\"state\":\"x\",\"netdev\":\"eth0\",\"gids\":[]}]}\n");
+                + " namespace\",\"mtu\":1},{\"port\":2,\"state\":\"x\",\"netdev\":\"eth0pf0vf0\",\"gids\":[]},"
+                + "{\"port\":3,\"state\":\"x\",\"netdev\":\"eth0\",\"gids\":[]}]}\n");
         String netdev = "cd " + directory + "; hardware_out=report; hardware_netdev %s <ports";
         assertEquals("eth0", script("hardware-check.sh", netdev.formatted("\"$(hardware_port)\"")).output);
         assertEquals("eth0pf0vf0", script("hardware-check.sh", netdev.formatted("2")).output);
