@@ -196,7 +196,8 @@ final class HostChecks {
         boolean large = host.read("sys/class/net/" + netdev + "/mtu").map(Integer::parseInt).orElse(0) > MAX_SHORT_MTU;
         long wanted = queues * (large ? LARGE_QUEUE_BYTES : QUEUE_BYTES);
         return memlock(wanted / MIN_SHARE, wanted, "all processes of the user", String.format(Locale.ROOT,
-                "%s has %d receive queues, which take %,d KiB, %,d at least", netdev, queues, wanted >> 10, wanted / MIN_SHARE >> 10),
+                "%s has %d receive queues, which take %,d KiB, %,d at least", netdev, queues,
+                wanted >> 10, wanted / MIN_SHARE >> 10),
                 " (smaller rings until then), or fewer queues: ethtool -L");
     }
 
