@@ -130,6 +130,7 @@ struct cx_events {
     pthread_mutex_t mutex;
     struct cx_event *first;
     struct cx_event *last;
+    bool closed;                    /* the device was removed */
     uint32_t references;            /* of the descriptor and of objects; guarded by the mutex */
 };
 
@@ -144,6 +145,12 @@ void cx_events_put(struct cx_events *events);
 void cx_events_push(struct cx_events *events, struct cx_event_source *source, uint64_t element, uint32_t type);
 /* Withdraws the unread events of `source`. */
 void cx_events_withdraw(struct cx_events *events, struct cx_event_source *source);
+/*
+ * Drops the events of a removed device's completion channel (uverbs_completion_event_file_destroy_uobj()). From now on
+ * the descriptor is ready, and reading it fails with EIO (ib_uverbs_event_read()). epoll reports EPOLLIN where the
+ * kernel reports EPOLLERR.
+ */
+void cx_events_close(struct cx_events *events);
 /* Implements read(2) on the descriptor. */
 ssize_t cx_events_read(struct cx_events *events, void *to, size_t bytes);
 

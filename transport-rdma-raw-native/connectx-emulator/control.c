@@ -213,6 +213,9 @@ static void remove_device(struct cx_device *device)
     for (struct cx_wq *wq = device->wqs; wq != NULL; wq = wq->next)
         if (wq->state != IBV_WQS_RESET)
             cx_rq_enter_error(&wq->rq);
+    for (struct cx_cq *cq = device->cqs; cq != NULL; cq = cq->next)
+        if (cq->channel != NULL)
+            cx_events_close(cq->channel);
     cx_raise_all(device, IBV_EVENT_DEVICE_FATAL, 0);
 }
 

@@ -55,6 +55,13 @@ void cx_events_put(struct cx_events *events)
     free(events);
 }
 
+static void make_ready(const struct cx_events *events)
+{
+    const uint64_t one = 1;
+    if (events->fd >= 0 && cx_real()->write(events->fd, &one, sizeof one) < 0)
+        abort();        /* an eventfd holds 2^64 - 2 tokens */
+}
+
 void cx_events_push(struct cx_events *events, struct cx_event_source *source, uint64_t element, uint32_t type)
 {
     struct cx_event *event = calloc(1, sizeof *event);
@@ -64,8 +71,8 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
     event->description.element = element;
     event->description.event_type = type;
     pthread_mutex_lock(&events->mutex);
-    if (events->fd < 0) {
-        /* The program has closed the file, so queued events would never be read. */
+    if (events->fd < 0 || events->closed) {
+        /* The program has closed the file, or the device was removed, so queued events would never be read. */
         pthread_mutex_unlock(&events->mutex);
         free(event);
         return;
@@ -75,9 +82,7 @@ void cx_events_push(struct cx_events *events, struct cx_event_source *source, ui
     else
         events->last->next = event;
     events->last = event;
-    const uint64_t one = 1;
-    if (cx_real()->write(events->fd, &one, sizeof one) < 0)
-        abort();        /* an eventfd holds 2^64 - 2 tokens */
+    make_ready(events);
     pthread_mutex_unlock(&events->mutex);
 }
 
@@ -112,6 +117,31 @@ void cx_events_withdraw(struct cx_events *events, struct cx_event_source *source
     pthread_mutex_unlock(&events->mutex);
 }
 
+void cx_events_close(struct cx_events *events)
+{
+    pthread_mutex_lock(&events->mutex);
+    while (events->first != NULL) {
+        struct cx_event *event = events->first;
+        events->first = event->next;
+        free(event);
+    }
+    if (!events->closed)
+        make_ready(events);
+    events->closed = true;
+    pthread_mutex_unlock(&events->mutex);
+}
+
+/* Returns true if reading fails. The descriptor then stays ready. */
+static bool is_closed(struct cx_events *events)
+{
+    pthread_mutex_lock(&events->mutex);
+    bool closed = events->closed && events->first == NULL;
+    if (closed)
+        make_ready(events);
+    pthread_mutex_unlock(&events->mutex);
+    return closed;
+}
+
 static struct cx_event *take_first(struct cx_events *events)
 {
     pthread_mutex_lock(&events->mutex);
@@ -140,6 +170,10 @@ ssize_t cx_events_read(struct cx_events *events, void *to, size_t bytes)
         if (cx_real()->read(events->fd, &token, sizeof token) != sizeof token)
             return -1;
         struct cx_event *event = take_first(events);
+        if (event == NULL && is_closed(events)) {
+            errno = EIO;
+            return -1;
+        }
         if (event == NULL)
             continue;       /* withdrawn between the token and the list */
         memcpy(to, &event->description, size);

@@ -278,8 +278,15 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     /** Handles a failed device: dispatches its pending asynchronous events, then closes its channels. */
     private void handleDeviceFailure(VerbsException cause) {
         LOGGER.warn("{} port {}: the device fails, its channels are closed", device.name(), portNumber, cause);
-        device.dispatchAsyncEvents();
-        loop.execute(this::handleDeviceRemoval);
+        endQueue();
+    }
+
+    private void endQueue() {
+        try {
+            device.dispatchAsyncEvents();
+        } finally {
+            loop.execute(this::handleDeviceRemoval);
+        }
     }
 
     private void handleDeviceRemoval() {
@@ -410,7 +417,19 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * checking for it would cost a system call or two after nearly every sleep.
      */
     public void pollCompletionEvent() {
-        completionChannel.pollEvent();
+        if (removed) {
+            return;
+        }
+        try {
+            completionChannel.pollEvent();
+        } catch (VerbsException e) {
+            // The kernel closes the channel of a removed device. Its asynchronous event is logged.
+            if (e.errno() == Errno.EIO) {
+                endQueue();
+            } else {
+                handleDeviceFailure(e);
+            }
+        }
     }
 
     public void close() {

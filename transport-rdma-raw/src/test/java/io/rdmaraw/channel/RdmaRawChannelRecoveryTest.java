@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
+import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.RecoveryRateLimiter;
 import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
@@ -319,6 +320,18 @@ class RdmaRawChannelRecoveryTest {
         assertTrue(sender.closeFuture().await(30, TimeUnit.SECONDS));
         ChannelFuture refused = sender.writeAndFlush(LoopDevice.frame(LoopDevice.A, LoopDevice.B, 1, 64));
         assertTrue(refused.await(30, TimeUnit.SECONDS) && !refused.isSuccess(), "a closed channel takes no frames");
+    }
+
+    /** The completion channel of a removed device fails with EIO, which can precede the event of the removal. */
+    @Test
+    void completionChannelOfRemovedDeviceEndsItsChannels() throws InterruptedException {
+        DeviceQueue queue = receiver.deviceQueue();
+        receiver.eventLoop().submit(() -> {
+            faults.failDevice();
+            queue.pollCompletionEvent();
+        }).sync();
+        assertTrue(receiver.closeFuture().await(30, TimeUnit.SECONDS));
+        assertTrue(sender.closeFuture().await(30, TimeUnit.SECONDS));
     }
 
     /** A program may end as soon as its channels are closed. */
