@@ -169,9 +169,9 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     /**
      * Handles the registration of an accepted connection with a loop. Called on that loop.
      *
-     * <p>If the first connection is registered with another group, as with a {@link io.netty.bootstrap.ServerBootstrap}
-     * with two groups, the loops of that group serve the port from then on. Each segment then arrives on the loop of
-     * its connection and need not be forwarded.
+     * <p>If the first connection is registered with another group, the loops of that group serve the port from then on.
+     * Each segment then arrives on the loop of its connection and need not be forwarded. If {@link ChildGroups} knows
+     * the group, the port moves when it is bound.
      */
     void onConnectionRegistered(EventLoop loop) {
         if (servingGroupDecided) {
@@ -257,6 +257,12 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         localAddress = listen(requireResolved(address));
         if (listensByDevice) {
             ioHandler().config().missingDeviceWarning().warnIfDeviceMissing(localAddress);
+            EventLoopGroup childGroup = ChildGroups.findOrNull(pipeline());
+            if (childGroup != eventLoop().parent() && LoopGroups.isRdmaRaw(childGroup)) {
+                // Segments of connections that are opened during the move would be forwarded for ever.
+                servingGroupDecided = true;
+                serveByGroup(childGroup);
+            }
         }
     }
 
