@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ./rdma-raw test --programs: programs from Maven Central run the same with this project's agent as without it.
 
-readonly PROGRAMS=(artemis dubbo moquette pulsar vertx4 zookeeper)
+readonly PROGRAMS=(artemis dubbo hivemq moquette opensearch pulsar vertx4 zookeeper)
 readonly PROGRAM_SECONDS=120
 
 programs_usage() {
@@ -12,7 +12,7 @@ usage: ./rdma-raw test --programs [--out FILE] [PROGRAM...]
   missing. Each runs with the Netty that it asks for, and with Netty 4.2. Fails unless exit and output are the same each
   time, apart from numbers and from the lines of the agent and the JVM.
 
-  PROGRAM     artemis, dubbo, moquette, pulsar, vertx4, zookeeper; without any, all
+  PROGRAM     artemis, dubbo, hivemq, moquette, opensearch, pulsar, vertx4, zookeeper; without any, all
   --out FILE  the page of Markdown that this run writes (target/programs/README.md)
 USAGE
 }
@@ -50,7 +50,7 @@ compare_program() {
   "$JAVA_HOME/bin/javac" -nowarn -proc:none -d "$libraries" -cp "$libraries/*" \
     "$ROOT/ci/lab/programs/$class.java" >>"$output.log" 2>&1 || { tail -n 20 "$output.log" >&2 && give_up "javac: $class"; }
   run_program "$class" "$libraries" "$output-alone.txt"
-  run_program "$class" "$libraries" "$output-device.txt" "-javaagent:$agent=device=soft:loop:programs$relocated"
+  run_program "$class" "$libraries" "$output-device.txt" "-javaagent:$agent=device=soft:loop$relocated"
   run_program "$class" "$libraries" "$output-missing.txt" "-javaagent:$agent=device=soft:xdp:none0$relocated"
   grep -q '^done$' "$output-alone.txt" || { tail -n 20 "$output-alone.txt" >&2 && give_up "$program does not run by itself"; }
   for mode in device missing; do
