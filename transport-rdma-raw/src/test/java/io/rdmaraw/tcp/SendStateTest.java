@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -39,6 +40,25 @@ class SendStateTest {
         d.says("PA 101 len 200 ack 11");
         assertSame(sendState, d.c.sendState);
         d.hears("A 11 ack 301").saysNothing();
+        assertNull(d.c.sendState);
+        d.assertReleased();
+    }
+
+    /** A bulk sender whose state has grown beyond the pool's limit does not allocate another one in each round trip. */
+    @Test
+    void bulkSenderReusesLargeSendState() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        for (int i = 0; i < 100; i++) {
+            d.send(10);
+        }
+        SendState sendState = d.c.sendState;
+        assertFalse(sendState.isPoolable());
+        d.says("A 1 len 160 ack 1", "A 161 len 160 ack 1", "A 321 len 160 ack 1", "A 481 len 160 ack 1",
+                "A 641 len 160 ack 1", "A 801 len 160 ack 1", "PA 961 len 40 ack 1").hears("A 1 ack 1001");
+        assertTrue(sendState.isIdle());
+        d.send(100);
+        assertSame(sendState, d.c.sendState);
+        d.says("PA 1001 len 100 ack 1").hears("A 1 ack 1101").saysNothing();
         assertNull(d.c.sendState);
         d.assertReleased();
     }

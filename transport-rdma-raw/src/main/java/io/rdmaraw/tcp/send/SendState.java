@@ -50,7 +50,7 @@ public final class SendState {
      * released.
      */
     public boolean markIdle() {
-        idle = recovery.isUnused() && isPoolable();
+        idle = recovery.isUnused();
         return idle;
     }
 
