@@ -81,7 +81,7 @@ USAGE
 
 test_usage() {
   cat <<'USAGE'
-usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --contract [--seeds N] [--from N] |
+usage: ./rdma-raw test [--fast | --containers | --kernels | --conformance | --contract [--seeds N | --mutants] |
                        --host-model | --frameworks | --netty-versions | --matrix | --engine | --programs |
                        --faults SEEDS | --rdma-core 44|56|65 | --aarch64 [machine] | --jcstress | --litmus | --musl |
                        --broker-attack [SECONDS] | --recipes | CLASS[,CLASS...]]
@@ -95,7 +95,9 @@ Runs tests: all of them, those that are quick, or one class.
   --kernels             Debian's kernels, old and new, and drivers of network cards, in emulated machines; root
   --conformance         h2spec, Autobahn's suite and foreign clients against servers on this transport
   --contract            generated Netty programs on NIO, epoll and this transport (soft:loop): 1000 seeds, or --seeds N,
-                        beginning with --from N; --show prints all observations of the seeds
+                        beginning with --from N; --show prints all observations of the seeds, and
+                        --until KINDS ends the run at a difference of that kind. --mutants [NAME...] plants each
+                        fault of ci/lab/contract-mutants into a copy, which 2000 seeds have to find
   --frameworks          the tests that frameworks publish of themselves, on this transport
   --netty-versions      the transport as it was built with other versions of Netty 4.2
   --matrix              the transport as it was built on the oldest and the newest JDK and Netty; root

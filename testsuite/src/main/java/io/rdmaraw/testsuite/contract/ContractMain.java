@@ -1,16 +1,18 @@
 package io.rdmaraw.testsuite.contract;
 
 import java.io.PrintStream;
+import java.util.regex.Pattern;
 
 /** Runs the generated programs of a range of seeds from the command line. */
 public final class ContractMain {
     private static final String USAGE = "usage: test --contract [--seeds N] [--from N] [--threads N] [--no-shrink]"
-            + " [--show]";
+            + " [--until KINDS] [--show]";
 
     private long seeds = 1000;
     private long from = 1;
     private int threads = 2 * Runtime.getRuntime().availableProcessors();
     private boolean shrinks = true;
+    private Pattern untilOrNull;
     private boolean shows;
 
     private ContractMain() {
@@ -26,6 +28,7 @@ public final class ContractMain {
                     case "--from" -> main.from = Long.parseLong(args[++i]);
                     case "--threads" -> main.threads = Integer.parseInt(args[++i]);
                     case "--no-shrink" -> main.shrinks = false;
+                    case "--until" -> main.untilOrNull = Pattern.compile(args[++i]);
                     case "--show" -> main.shows = true;
                     default -> {
                         out.println("unknown option " + args[i] + "; " + USAGE);
@@ -53,7 +56,7 @@ public final class ContractMain {
             }
             return 0;
         }
-        return new ContractRunner(from, seeds, threads, shrinks, out).run().isEmpty() ? 0 : 1;
+        return new ContractRunner(from, seeds, threads, shrinks, untilOrNull, out).run().isEmpty() ? 0 : 1;
     }
 
     public static void main(String[] args) throws InterruptedException {

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
 
 /** Compares the programs of a range of seeds on several threads. Reports each kind of difference once. */
 final class ContractRunner {
@@ -15,6 +16,8 @@ final class ContractRunner {
     private final long seeds;
     private final int threads;
     private final boolean shrinks;
+    /** The kinds of differences that end the run; null for none. */
+    private final Pattern untilOrNull;
     private final PrintStream out;
     private final AtomicLong next;
     private final AtomicLong done = new AtomicLong();
@@ -22,14 +25,16 @@ final class ContractRunner {
     private final Map<String, Long> unknown = new TreeMap<>();
     /** Number of differences that did not occur in all repetitions of the shrunk program. */
     private int unstable;
+    private volatile boolean stopped;
     private final long beganNanos = System.nanoTime();
     private long reportedNanos = beganNanos;
 
-    ContractRunner(long from, long seeds, int threads, boolean shrinks, PrintStream out) {
+    ContractRunner(long from, long seeds, int threads, boolean shrinks, Pattern untilOrNull, PrintStream out) {
         this.from = from;
         this.seeds = seeds;
         this.threads = threads;
         this.shrinks = shrinks;
+        this.untilOrNull = untilOrNull;
         this.out = out;
         this.next = new AtomicLong(from);
     }
@@ -55,7 +60,7 @@ final class ContractRunner {
 
     private void work() {
         try (Comparison comparison = new Comparison()) {
-            for (long seed = next.getAndIncrement(); seed < from + seeds; seed = next.getAndIncrement()) {
+            for (long seed = next.getAndIncrement(); seed < from + seeds && !stopped; seed = next.getAndIncrement()) {
                 Program program = ProgramGenerator.generate(seed);
                 for (Difference each : comparison.compare(program, this::isIgnored)) {
                     report(comparison, each);
@@ -103,6 +108,7 @@ final class ContractRunner {
                 unstable++;
                 return;
             }
+            stopped |= untilOrNull != null && untilOrNull.matcher(smallest.kind()).find();
             out.println("seed " + difference.program().seed() + " differs in " + smallest + '\n'
                     + smallest.program().source());
         }

@@ -40,7 +40,8 @@ class ContractTest {
     void generatedProgramsObserveTheSameOnAllTransports() throws Exception {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
         PrintStream out = new PrintStream(text, true, StandardCharsets.UTF_8);
-        ContractRunner runner = new ContractRunner(1, SEEDS, 2 * Runtime.getRuntime().availableProcessors(), true, out);
+        ContractRunner runner = new ContractRunner(1, SEEDS, 2 * Runtime.getRuntime().availableProcessors(), true, null,
+                out);
         Map<String, Long> others = runner.run();
         String printed = text.toString(StandardCharsets.UTF_8);
         System.out.println(printed);
@@ -58,7 +59,7 @@ class ContractTest {
     private static Map<String, Long> alone(Collection<Long> seeds) throws Exception {
         Map<String, Long> again = new TreeMap<>();
         for (long seed : new TreeSet<>(seeds)) {
-            again.putAll(new ContractRunner(seed, 1, 1, false, System.out).run());
+            again.putAll(new ContractRunner(seed, 1, 1, false, null, System.out).run());
         }
         return again;
     }

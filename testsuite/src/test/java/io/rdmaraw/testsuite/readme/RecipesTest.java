@@ -54,6 +54,21 @@ class RecipesTest {
                 + " any more: change its lines, and the recipe if files have other names; ci/README.md describes how");
     }
 
+    static List<Path> plantedFaults() throws IOException {
+        try (Stream<Path> all = Files.list(ROOT.resolve("ci/lab/contract-mutants"))) {
+            return all.sorted().toList();
+        }
+    }
+
+    /** {@code ./rdma-raw test --contract --mutants} plants these faults. */
+    @ParameterizedTest
+    @MethodSource("plantedFaults")
+    void plantedFaultApplies(Path patch) throws Exception {
+        String text = Files.readString(patch);
+        assertTrue(text.contains("\nObservation: "), "no observation");
+        assertEquals("", check(text), () -> patch + " does not apply any more: change its lines");
+    }
+
     @ParameterizedTest
     @MethodSource("patches")
     void patchChangesFilesOfRecipe(RecipePatch patch) {
