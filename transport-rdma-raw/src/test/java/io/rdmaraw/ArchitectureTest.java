@@ -38,6 +38,7 @@ class ArchitectureTest {
             .layer("memory").definedBy("io.rdmaraw.memory")
             .layer("verbs").definedBy("io.rdmaraw.verbs..")
             .layer("pcap").definedBy("io.rdmaraw.pcap")
+            .layer("capture").definedBy("io.rdmaraw.capture")
             .layer("metrics").definedBy("io.rdmaraw.metrics..")
             .layer("ffi").definedBy("io.rdmaraw.ffi")
             .whereLayer("channel").mayNotBeAccessedByAnyLayer()
@@ -71,6 +72,7 @@ class ArchitectureTest {
                     "host.userspace", "host.loopback", "host", "host.kernel", "device", "queue", "tcp", "net", "verbs")
             .whereLayer("metrics").mayOnlyBeAccessedByLayers("channel", "udp", "kernel", "tcp.stack", "host.userspace",
                     "device")
+            .whereLayer("capture").mayOnlyBeAccessedByLayers("device", "queue", "metrics")
             .whereLayer("pcap").mayOnlyBeAccessedByLayers("channel");
 
     @ArchTest

@@ -2,6 +2,7 @@ package io.rdmaraw.device;
 
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.capture.CapturePoint;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawMetric;
@@ -63,6 +64,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private final DropLog dropLog;
     private int dropLogCountdown = BURSTS_PER_DROP_LOG;
     private final QueueRecovery recovery;
+    private final CapturePoint capturePoint;
 
     public DeviceQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameQueueOptions options, Map<String, List<RdmaRawMetric>> metricsByKind,
@@ -84,6 +86,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         recovery = new QueueRecovery(device.name() + " port " + portNumber, frameQueue, tags, flightRecorder, loop,
                 recoveryOwner());
         device.addListener(this);
+        capturePoint = CapturePoint.open(device.name(), portNumber, loop, frameQueue::setTap);
     }
 
     public SharedDevice device() {
@@ -434,6 +437,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     public void close() {
         device.removeListener(this);
+        capturePoint.close();
         List.copyOf(closeActions).forEach(Runnable::run);
         tags.close();
         dispatcher.close();

@@ -146,7 +146,8 @@ public final class FrameBuf extends NativeByteBuf {
         }
     }
 
-    private ByteBuf attached() {
+    /** Returns the {@linkplain #attach attached} buffer, or null. */
+    public ByteBuf attached() {
         return attachedSlot == NONE ? attachedExternal : pool.slot(attachedSlot);
     }
 

@@ -3,6 +3,7 @@ package io.rdmaraw.queue;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
+import io.rdmaraw.capture.FrameTap;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
 import io.rdmaraw.memory.Slab;
@@ -67,6 +68,8 @@ public class FrameQueue implements AutoCloseable {
     private QueuePairResources queues;
     private ReceiveRing receiveRing;
     private SendRing sendRing;
+    /** Null unless frames are captured. */
+    private FrameTap tapOrNull;
     /** Set when rules shared by several loops use the work queue. New queues then need a work queue, too. */
     private boolean hasWorkQueue;
     /**
@@ -136,6 +139,7 @@ public class FrameQueue implements AutoCloseable {
         queues = opened;
         receiveRing = opened.receiveRing();
         sendRing = opened.sendRing();
+        sendRing.setTap(tapOrNull);
     }
 
     /**
@@ -152,9 +156,18 @@ public class FrameQueue implements AutoCloseable {
         } else {
             counters.receivedFrames += burst.size();
             counters.receivedBytes += burst.prefetchHeaders();
+            if (tapOrNull != null) {
+                burst.capture(tapOrNull);
+            }
         }
         receiveRing.refillIfLow();
         return burst.size();
+    }
+
+    /** Captures frames from now on, or no longer if the tap is null. */
+    public void setTap(FrameTap newTapOrNull) {
+        tapOrNull = newTapOrNull;
+        sendRing.setTap(newTapOrNull);
     }
 
     /**

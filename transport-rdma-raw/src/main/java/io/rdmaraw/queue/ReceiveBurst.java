@@ -1,6 +1,7 @@
 package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.capture.FrameTap;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.ffi.NetworkOrder;
 import io.rdmaraw.memory.RegisteredByteBufAllocator;
@@ -152,6 +153,18 @@ public final class ReceiveBurst {
         }
         lastPrefetched = sum;
         return bytes;
+    }
+
+    /** Passes the frames to a capture. */
+    void capture(FrameTap tap) {
+        tap.begin();
+        for (int i = 0; i < size; i++) {
+            int slotIndex = slotIndices[i];
+            tap.add(slotIndex == COPIED ? copies[i].memoryAddress() + copies[i].readerIndex()
+                    : slots.slot(slotIndex).slotAddress(), lengthsBytes[i]);
+            tap.endFrame(false);
+        }
+        tap.end();
     }
 
     void addSlot(int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified) {

@@ -2,6 +2,7 @@ package io.rdmaraw.queue;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.util.IllegalReferenceCountException;
+import io.rdmaraw.capture.FrameTap;
 import io.rdmaraw.ffi.NativeMemory;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.memory.RegisteredRanges;
@@ -39,6 +40,8 @@ public abstract class SendRing {
     /** Sequence number of the oldest frame that is not known to be sent. */
     private long oldestSequence;
     private int offered;
+    /** Null unless frames are captured. */
+    private SentFrames capturedOrNull;
     /** Number of frames of the current burst that certainly fit; see {@link #isFull}. */
     private int fittingFrames;
     private long offeredBytes;
@@ -109,6 +112,12 @@ public abstract class SendRing {
     /** Called after the queue pair was destroyed. The ring must not be written any more. */
     protected void afterDestroy() {
         // The rings of libibverbs are destroyed with their queue pair.
+    }
+
+    /** Captures the frames that are offered from now on. */
+    void setTap(FrameTap tapOrNull) {
+        capturedOrNull = tapOrNull == null ? null : new SentFrames(tapOrNull, offered, MIN_FRAME_BYTES,
+                padding.slotAddress());
     }
 
     /** Stops accepting frames until {@link #resume}. */
@@ -316,6 +325,9 @@ public abstract class SendRing {
                     (int) lkeyOf(address, lengthsBytes[i]));
             frames.holdPart(nextSequence + offered, i, buffers[i]);
             bytes += lengthsBytes[i];
+            if (capturedOrNull != null) {
+                capturedOrNull.holdPart(offered, address, lengthsBytes[i]);
+            }
         }
         offeredPartsBytes[offered] = bytes;
         return bytes;
@@ -348,6 +360,9 @@ public abstract class SendRing {
         int count = offered;
         if (count == 0) {
             return 0;
+        }
+        if (capturedOrNull != null) {
+            capturedOrNull.capture(frames, nextSequence, count);
         }
         long refused = postDescribed(count);
         if (refused != 0) {

@@ -16,8 +16,8 @@ import javax.management.JMException;
 import javax.management.MBeanAttributeInfo;
 import javax.management.MBeanException;
 import javax.management.MBeanInfo;
-import javax.management.MBeanOperationInfo;
 import javax.management.ObjectName;
+import javax.management.ReflectionException;
 import javax.management.openmbean.CompositeData;
 import javax.management.openmbean.CompositeDataSupport;
 import javax.management.openmbean.CompositeType;
@@ -179,8 +179,8 @@ final class TransportMBean implements DynamicMBean {
     }
 
     @Override
-    public Object invoke(String action, Object[] arguments, String[] signature) throws MBeanException {
-        throw new MBeanException(new UnsupportedOperationException(action));
+    public Object invoke(String action, Object[] arguments, String[] signature) throws ReflectionException {
+        return CaptureOperations.invoke(action, arguments);
     }
 
     @Override
@@ -189,6 +189,6 @@ final class TransportMBean implements DynamicMBean {
                 CompositeData[].class.getName(), "one row for each", true, false, false))
                 .toArray(MBeanAttributeInfo[]::new);
         return new MBeanInfo(TransportMBean.class.getName(), "What the transport has counted", attributes, null,
-                new MBeanOperationInfo[0], null);
+                CaptureOperations.describe(), null);
     }
 }

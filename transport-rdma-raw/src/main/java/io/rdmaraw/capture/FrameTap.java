@@ -1,0 +1,146 @@
+package io.rdmaraw.capture;
+
+import io.rdmaraw.ffi.NativeMemory;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+
+/**
+ * Captures the frames of one queue. The loop passes bursts of frames, piece by piece; matching frames are copied to a
+ * ring. A frame that does not fit is counted as dropped from the capture. Its traffic is not affected.
+ */
+public final class FrameTap {
+    /** Maximum number of bytes of a frame in pieces that a filter sees. No frame is longer. */
+    private static final int MAX_FILTERED_BYTES = 1 << 17;
+    private static final VarHandle BUSY;
+    private static final VarHandle TIME;
+
+    static {
+        try {
+            MethodHandles.Lookup lookup = MethodHandles.lookup();
+            BUSY = lookup.findVarHandle(FrameTap.class, "busy", boolean.class);
+            TIME = lookup.findVarHandle(FrameTap.class, "timeNanos", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final FrameRing ring;
+    private final BpfProgram filterOrNull;
+    private final int snapBytes;
+    private final long clockOffsetNanos;
+    /** The first bytes of a frame in pieces, for the filter. */
+    private final MemorySegment scratch;
+    private long[] pieceAddresses = new long[32];
+    private int[] pieceBytes = new int[32];
+    private int pieces;
+    private int frameBytes;
+    /** Set during a burst. */
+    private boolean busy;
+    /** Time of the burst. It never decreases. */
+    private long timeNanos;
+    /** Frames that the filter has seen. Written by the loop; other threads may read slightly outdated values. */
+    private long seenFrames;
+    private long droppedFrames;
+
+    /**
+     * Creates a tap.
+     *
+     * @param clockOffsetNanos difference between the time since 1970 and {@link System#nanoTime()}
+     */
+    FrameTap(FrameRing ring, BpfProgram filterOrNull, int snapBytes, long clockOffsetNanos) {
+        this.ring = ring;
+        this.filterOrNull = filterOrNull;
+        this.snapBytes = snapBytes;
+        this.clockOffsetNanos = clockOffsetNanos;
+        scratch = filterOrNull == null ? null : Arena.ofAuto()
+                .allocate(Math.min(MAX_FILTERED_BYTES, Math.max(1, filterOrNull.neededBytes())));
+    }
+
+    /** Begins a burst. */
+    public void begin() {
+        // Volatile, so that the clock is read after readers of the ring can see the mark; see safeUntilNanos.
+        BUSY.setVolatile(this, true);
+        TIME.setOpaque(this, System.nanoTime() + clockOffsetNanos);
+    }
+
+    /** Ends a burst. */
+    public void end() {
+        BUSY.setRelease(this, false);
+    }
+
+    /** Adds a piece of the next frame. It must stay readable until {@link #endFrame}. */
+    public void add(long address, int lengthBytes) {
+        if (pieces == pieceAddresses.length) {
+            pieceAddresses = Arrays.copyOf(pieceAddresses, 2 * pieces);
+            pieceBytes = Arrays.copyOf(pieceBytes, 2 * pieces);
+        }
+        pieceAddresses[pieces] = address;
+        pieceBytes[pieces++] = lengthBytes;
+        frameBytes += lengthBytes;
+    }
+
+    /** Captures the frame if it matches. */
+    public void endFrame(boolean sent) {
+        seenFrames++;
+        if (filterOrNull == null || matches()) {
+            int capturedBytes = Math.min(frameBytes, snapBytes);
+            int index = ring.reserve(capturedBytes);
+            if (index < 0) {
+                droppedFrames++;
+            } else {
+                copyTo(ring.array(), index, capturedBytes);
+                ring.publish(timeNanos, capturedBytes, frameBytes, sent);
+            }
+        }
+        pieces = 0;
+        frameBytes = 0;
+    }
+
+    private boolean matches() {
+        if (pieces == 1) {
+            return filterOrNull.matches(pieceAddresses[0], frameBytes, frameBytes);
+        }
+        int available = (int) Math.min(frameBytes, scratch.byteSize());
+        int copied = 0;
+        for (int i = 0; i < pieces && copied < available; i++) {
+            int length = Math.min(pieceBytes[i], available - copied);
+            NativeMemory.copy(pieceAddresses[i], scratch.address() + copied, length);
+            copied += length;
+        }
+        return filterOrNull.matches(scratch.address(), available, frameBytes);
+    }
+
+    private void copyTo(byte[] target, int index, int capturedBytes) {
+        int copied = 0;
+        for (int i = 0; i < pieces && copied < capturedBytes; i++) {
+            int length = Math.min(pieceBytes[i], capturedBytes - copied);
+            NativeMemory.getBytes(pieceAddresses[i], target, index + copied, length);
+            copied += length;
+        }
+    }
+
+    FrameRing ring() {
+        return ring;
+    }
+
+    long seenFrames() {
+        return seenFrames;
+    }
+
+    long droppedFrames() {
+        return droppedFrames;
+    }
+
+    /**
+     * Returns the time up to which the ring has all frames. Called by the reader.
+     *
+     * @param nowNanos the present time, which the caller has read before a full fence
+     */
+    long safeUntilNanos(long nowNanos) {
+        return (boolean) BUSY.getVolatile(this) ? (long) TIME.getOpaque(this) : nowNanos;
+    }
+}

@@ -1,0 +1,206 @@
+package io.rdmaraw.capture;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.parallel.ResourceLock;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+
+@Timeout(60)
+@ResourceLock("io.rdmaraw.capture")
+class FrameCaptureTest {
+    private static final int SNAP_BYTES = 1000;
+    private static final int BUFFER_BYTES = 1 << 16;
+    private static final long NO_LEASE = 1;
+
+    private final Arena arena = Arena.ofAuto();
+    private final List<TestPoint> open = new ArrayList<>();
+
+    /** A queue whose tasks run at once. */
+    private final class TestPoint {
+        private final CapturePoint point;
+        private volatile FrameTap tap;
+
+        private TestPoint(String device) {
+            open.add(this);
+            point = CapturePoint.open(device, 1, Runnable::run, newTap -> tap = newTap);
+        }
+
+        /** Passes a frame of the given pieces. */
+        private void pass(boolean sent, byte[]... pieces) {
+            tap.begin();
+            frame(sent, pieces);
+            tap.end();
+        }
+
+        private void frame(boolean sent, byte[]... pieces) {
+            for (byte[] piece : pieces) {
+                MemorySegment memory = arena.allocateFrom(ValueLayout.JAVA_BYTE, piece);
+                tap.add(memory.address(), piece.length);
+            }
+            tap.endFrame(sent);
+        }
+    }
+
+    @AfterEach
+    void closePoints() {
+        open.forEach(each -> each.point.close());
+    }
+
+    private static byte[] bytes(int length, int first) {
+        byte[] bytes = new byte[length];
+        for (int i = 0; i < length; i++) {
+            bytes[i] = (byte) (first + i);
+        }
+        return bytes;
+    }
+
+    private static CapturedFrames start(long... filter) {
+        return new CapturedFrames(FrameCapture.start(filter, SNAP_BYTES, BUFFER_BYTES));
+    }
+
+    @Test
+    void framesOfAllQueuesAreOrderedByTime() {
+        TestPoint first = new TestPoint("first");
+        CapturedFrames captured = start();
+        TestPoint second = new TestPoint("second");
+        for (int i = 0; i < 50; i++) {
+            (i % 3 == 0 ? first : second).pass(i % 2 == 0, bytes(60, i));
+        }
+        second.pass(true, bytes(600, 0), bytes(600, 88));
+        captured.read();
+        assertEquals(51, captured.frames().size());
+        for (int i = 0; i < 50; i++) {
+            CapturedFrames.Frame frame = captured.frames().get(i);
+            assertArrayEquals(bytes(60, i), frame.bytes());
+            assertEquals(i % 3 == 0 ? "first" : "second", captured.points().get(frame.point()).split(" ")[0]);
+            assertEquals(i % 2 == 0, frame.sent());
+        }
+        assertArrayEquals(bytes(SNAP_BYTES, 0), captured.frames().get(50).bytes());
+        assertEquals(1200, captured.frames().get(50).lengthBytes());
+        captured.stop();
+        assertNull(first.tap);
+        assertNull(second.tap);
+        assertFalse(FrameCapture.isRunning());
+    }
+
+    /** A frame of another queue may be older than those of the burst that a loop is passing. */
+    @Test
+    void framesAfterAnUnfinishedBurstWaitForItsEnd() {
+        TestPoint first = new TestPoint("first");
+        TestPoint second = new TestPoint("second");
+        CapturedFrames captured = start();
+        first.tap.begin();
+        first.frame(false, bytes(60, 1));
+        second.pass(false, bytes(60, 3));
+        assertEquals(1, captured.read().frames().size());
+        first.frame(false, bytes(60, 2));
+        first.tap.end();
+        captured.stop();
+        for (int i = 0; i < 3; i++) {
+            assertArrayEquals(bytes(60, i + 1), captured.frames().get(i).bytes());
+        }
+    }
+
+    @Test
+    void filterSeesTheFirstBytesOfAllPieces() {
+        TestPoint point = new TestPoint("filtered");
+        // ldb [70]; ret a
+        CapturedFrames captured = start(70L << 32 | 0x30, 0x16);
+        byte[] matching = new byte[40];
+        matching[30] = 1;
+        point.pass(true, new byte[40], matching);
+        point.pass(true, new byte[40], new byte[40]);
+        point.pass(false, bytes(80, 1));
+        point.pass(false, new byte[70]);
+        captured.stop();
+        assertEquals(List.of(true, false), captured.frames().stream().map(CapturedFrames.Frame::sent).toList());
+        assertEquals(4, captured.seen("filtered"));
+    }
+
+    @Test
+    void framesBeyondTheBufferAreCounted() {
+        TestPoint point = new TestPoint("full");
+        CapturedFrames captured = start();
+        int count = 2 * BUFFER_BYTES / SNAP_BYTES;
+        for (int i = 0; i < count; i++) {
+            point.pass(false, bytes(SNAP_BYTES, i));
+        }
+        captured.read();
+        point.pass(false, bytes(SNAP_BYTES, 99));
+        captured.stop();
+        assertEquals(count + 1, captured.seen("full"));
+        assertTrue(captured.dropped("full") >= count / 2 - 2 && captured.dropped("full") < count / 2 + 5,
+                captured.dropped("full") + " of " + count);
+        assertEquals(count + 1 - captured.dropped("full"), captured.frames().size());
+        assertArrayEquals(bytes(SNAP_BYTES, 99), captured.frames().getLast().bytes());
+    }
+
+    @Test
+    void secondCaptureIsRefusedUntilTheFirstOneEnds() {
+        CapturedFrames captured = start();
+        assertTrue(assertThrows(IllegalStateException.class, FrameCaptureTest::start).getMessage()
+                .startsWith("another dump captures from this process"));
+        captured.stop();
+        assertThrows(IllegalStateException.class, captured::read);
+        start().stop();
+    }
+
+    @Test
+    void captureEndsWhenNoOneReads() throws InterruptedException {
+        TestPoint point = new TestPoint("abandoned");
+        long id = FrameCapture.start(new long[0], SNAP_BYTES, BUFFER_BYTES, NO_LEASE);
+        while (FrameCapture.isRunning()) {
+            Thread.yield();
+        }
+        assertNull(point.tap);
+        assertThrows(IllegalStateException.class, () -> FrameCapture.renew(id));
+        CapturedFrames next = start();
+        assertNotNull(point.tap);
+        next.stop();
+    }
+
+    @Test
+    void captureThatNeedsTooMuchOfTheHeapIsRefused() {
+        int bufferBytes = 1 << 26;
+        int queues = (int) (Runtime.getRuntime().maxMemory() / 8 / bufferBytes) + 1;
+        for (int i = 0; i < queues; i++) {
+            new TestPoint("many");
+        }
+        assertTrue(assertThrows(IllegalStateException.class,
+                () -> FrameCapture.start(new long[0], SNAP_BYTES, bufferBytes)).getMessage().contains("reduce -B"));
+        start().stop();
+    }
+
+    @Test
+    void invalidArgumentsStartNothing() {
+        assertThrows(IllegalArgumentException.class, () -> FrameCapture.start(new long[1], SNAP_BYTES, BUFFER_BYTES));
+        assertThrows(IllegalArgumentException.class, () -> FrameCapture.start(new long[0], 0, BUFFER_BYTES));
+        assertThrows(IllegalArgumentException.class, () -> FrameCapture.start(new long[0], SNAP_BYTES, 1 << 30));
+        assertFalse(FrameCapture.isRunning());
+    }
+
+    @Test
+    void loopThatHasTerminatedDoesNotDelayTheEnd() {
+        CapturePoint ended = CapturePoint.open("ended", 1, task -> {
+            throw new RejectedExecutionException();
+        }, tap -> { });
+        try (ended) {
+            start().stop();
+        }
+    }
+}
