@@ -34,6 +34,7 @@ usage: ./rdma-raw COMMAND [OPTIONS]
   flow-rate how many flow rules are made in a second, as raw_ethernet_fs_rate
   top       what the loops of a running process do, live; asyncwatch: a device's events
   ss        the TCP servers and connections of a running process, as ss -tinp has the kernel's
+  dump      the frames of a running process, as tcpdump has the kernel's: a line for each, or a pcapng file
   report    run every bench there is, and write one page of it all
   profile   where the time of the event loops goes, on one path or in a running process
   doctor    what a device lacks here, and how to put it right

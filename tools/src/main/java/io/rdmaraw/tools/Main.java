@@ -6,6 +6,7 @@ import io.rdmaraw.tools.command.Versions;
 import io.rdmaraw.tools.demo.DemoCommand;
 import io.rdmaraw.tools.devinfo.DevinfoCommand;
 import io.rdmaraw.tools.doctor.DoctorCommand;
+import io.rdmaraw.tools.dump.DumpCommand;
 import io.rdmaraw.tools.perf.BurstLatCommand;
 import io.rdmaraw.tools.perf.BwCommand;
 import io.rdmaraw.tools.perf.FlowRateCommand;
@@ -25,7 +26,7 @@ import picocli.CommandLine.Spec;
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {DemoCommand.class, DevinfoCommand.class, PktgenCommand.class, DoctorCommand.class,
                 BwCommand.class, LatCommand.class, BurstLatCommand.class, FlowRateCommand.class, TopCommand.class,
-                SsCommand.class, AsyncWatchCommand.class, CompletionCommand.class},
+                SsCommand.class, DumpCommand.class, AsyncWatchCommand.class, CompletionCommand.class},
         description = "Ethernet frames through Netty over raw-packet queue pairs.")
 public final class Main implements Runnable {
     @Spec

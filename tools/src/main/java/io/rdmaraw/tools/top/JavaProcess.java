@@ -8,13 +8,15 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import javax.management.MBeanServerConnection;
+import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
 /** Another JVM on this host that uses the transport, accessed with the attach API. Opens no port to the network. */
-final class JavaProcess implements AutoCloseable {
+public final class JavaProcess implements AutoCloseable {
     /** The system property that the transport sets when it registers its MBean. */
     private static final String MARK = "io.rdmaraw.jmx.registered";
 
@@ -98,23 +100,30 @@ final class JavaProcess implements AutoCloseable {
         }
     }
 
-    private boolean hasTransport() {
+    /**
+     * Returns the names of the transport's MBeans: one for each copy of the transport.
+     *
+     * @throws ToolException if the process has none
+     */
+    public Set<ObjectName> transports() {
         try {
-            return !Snapshot.beans(connection()).isEmpty();
+            Set<ObjectName> beans = Snapshot.beans(connection());
+            if (!beans.isEmpty()) {
+                return beans;
+            }
         } catch (Exception e) {
-            return false;
+            // The process has ended, or answers something else.
         }
+        throw new ToolException("process " + pid + " has no loops of the transport (any more), or runs with"
+                + " -Dio.rdmaraw.jmx=false");
     }
 
-    private MBeanServerConnection connection() throws IOException {
+    public MBeanServerConnection connection() throws IOException {
         return connector.getMBeanServerConnection();
     }
 
     Snapshot snapshot() {
-        if (!hasTransport()) {
-            throw new ToolException("process " + pid + " has no loops of the transport (any more), or runs with"
-                    + " -Dio.rdmaraw.jmx=false");
-        }
+        transports();
         try {
             return Snapshot.read(connection());
         } catch (Exception e) {
@@ -122,7 +131,7 @@ final class JavaProcess implements AutoCloseable {
         }
     }
 
-    String pid() {
+    public String pid() {
         return pid;
     }
 

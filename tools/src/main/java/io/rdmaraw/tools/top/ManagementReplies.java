@@ -15,7 +15,7 @@ final class ManagementReplies {
      * of applications are rejected.
      */
     static final ObjectInputFilter FILTER = ObjectInputFilter.Config.createFilter(
-            "maxdepth=40;maxarray=1000000;maxrefs=10000000;maxbytes=268435456;"
+            "maxdepth=40;maxarray=8388608;maxrefs=10000000;maxbytes=268435456;"
                     + "!javax.management.BadAttributeValueExpException;java.lang.*;java.util.*;java.math.*;java.rmi.**;"
                     + "sun.rmi.**;javax.management.**;!*");
 

@@ -8,7 +8,7 @@ import picocli.CommandLine.Parameters;
  * The process that a command examines, given as an argument or as an option. The default is the only process that uses
  * the transport.
  */
-final class ProcessChoice {
+public final class ProcessChoice {
     private static final String ATTACH = "jdk.attach";
 
     @Parameters(arity = "0..1", paramLabel = "PID",
@@ -18,17 +18,21 @@ final class ProcessChoice {
     @Option(names = "--pid", paramLabel = "PID", description = "the same")
     private String option;
 
+    JavaProcess attach() {
+        return attach(argument != null ? argument : option);
+    }
+
     /**
-     * Attaches to the process.
+     * Attaches to a process.
      *
+     * @param pidOrNull the process, or null for the only one that uses the transport
      * @throws ToolException if this Java runtime cannot attach to processes, as a JRE
      */
-    JavaProcess attach() {
+    public static JavaProcess attach(String pidOrNull) {
         if (ModuleLayer.boot().findModule(ATTACH).isEmpty()) {
             throw new ToolException("this Java runtime has no module " + ATTACH + ", which attaches to another process:"
                     + " use the java of a JDK");
         }
-        String pid = argument != null ? argument : option;
-        return pid == null ? JavaProcess.find() : JavaProcess.attach(pid);
+        return pidOrNull == null ? JavaProcess.find() : JavaProcess.attach(pidOrNull);
     }
 }
