@@ -34,8 +34,9 @@ public final class DumpCommand implements Callable<Integer> {
     private static final long BUSY_BYTES = 1 << 17;
     private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    @Parameters(arity = "0..*", paramLabel = "FILTER", showDefaultValue = Visibility.NEVER, description = "the frames to capture, in the language of"
-            + " pcap-filter(7), such as: tcp port 80 and host 10.0.0.1. Needs libpcap")
+    @Parameters(arity = "0..*", paramLabel = "FILTER", showDefaultValue = Visibility.NEVER,
+            description = "the frames to capture, in the language of pcap-filter(7), such as: tcp port 80 and host"
+                    + " 10.0.0.1. Needs libpcap")
     private List<String> filter = List.of();
 
     @Option(names = "--pid", paramLabel = "PID",

@@ -31,7 +31,10 @@ class DumpOverVethTest {
     private static final int TCP_CHECKSUM = 50;
     private static final int REQUESTS = 40;
 
-    /** Returns the frames of one direction without checksums, which the device or the kernel may compute later. */
+    /**
+     * Returns the frames from the server's port, or with 0 those to it. Checksums are cleared, because the device or
+     * the kernel may compute them later.
+     */
     private static List<byte[]> frames(Path file, int sourceOrZero) throws IOException {
         List<byte[]> frames = new ArrayList<>();
         try (PcapReader reader = PcapReader.open(file)) {
