@@ -258,7 +258,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         if (listensByDevice) {
             ioHandler().config().missingDeviceWarning().warnIfDeviceMissing(localAddress);
             EventLoopGroup childGroup = ChildGroups.findOrNull(pipeline());
-            if (childGroup != eventLoop().parent() && LoopGroups.isRdmaRaw(childGroup)) {
+            if (childGroup != eventLoop().parent() && RdmaRawEventLoopGroup.isRdmaRaw(childGroup)) {
                 // Segments of connections that are opened during the move would be forwarded for ever.
                 servingGroupDecided = true;
                 serveByGroup(childGroup);
