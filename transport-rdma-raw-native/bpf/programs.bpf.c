@@ -356,16 +356,41 @@ SECTION("program/xdp_redirect") int xdp_redirect(struct xdp_md *xdp)
     return (int)redirect_map(&sv_map_sockets, xdp->rx_queue_index * SV_BPF_SOCKETS_PER_QUEUE, XDP_PASS);
 }
 
+/* Returns the state of a bond's leg, or 0 if it has no sockets. All entries are read, so their offsets are constant. */
+INLINE u32 find_leg(const struct sv_bpf_traffic *traffic, u32 ifindex)
+{
+    u32 found = 0;
+#pragma unroll
+    for (int i = 0; i < SV_BPF_MAX_LEGS; i++) {
+        u32 state = *(volatile const u32 *)&traffic->legs[i].state;
+        if (*(volatile const u32 *)&traffic->legs[i].ifindex == ifindex)
+            found = state;
+    }
+    return found;
+}
+
 /* A separate program: within xdp_redirect the verifier would follow it once for every path through the search. */
 SECTION("program/xdp_classify") int xdp_classify(struct xdp_md *xdp)
 {
     u32 zero = 0;
     u32 queue = xdp->rx_queue_index;
+    u32 first = 0;
     struct sv_bpf_traffic *traffic = map_lookup(&sv_map_traffic, &zero);
     if (traffic == 0)
         return XDP_PASS;
+    u32 count = *(volatile u32 *)&traffic->queue_count;
+    if (traffic->has_legs != 0) {
+        u32 leg = find_leg(traffic, xdp->ingress_ifindex);
+        first = leg & SV_BPF_LEG_QUEUE_MASK;
+        count = leg >> SV_BPF_LEG_COUNT_SHIFT & SV_BPF_LEG_QUEUE_MASK;
+        /* A leg that has just joined has no sockets yet. The kernel would reset the connections of its frames. */
+        if ((leg & SV_BPF_LEG_IS_SERVED) == 0)
+            __sync_fetch_and_add(&traffic->unserved_passed, 1);
+        if ((leg & SV_BPF_LEG_RECEIVES) == 0)
+            return XDP_DROP;
+    }
     /* Frames of a queue without sockets go to the kernel, as if no rule took them. */
-    if (queue >= *(volatile u32 *)&traffic->queue_count) {
+    if (queue >= count) {
         __sync_fetch_and_add(&traffic->unserved_passed, 1);
         return XDP_PASS;
     }
@@ -375,7 +400,8 @@ SECTION("program/xdp_classify") int xdp_classify(struct xdp_md *xdp)
     int class = classify_frame(xdp, traffic);
     if (class == RXC_DROP)
         return XDP_DROP;
-    return (int)redirect_map(&sv_map_sockets, queue * SV_BPF_SOCKETS_PER_QUEUE + (class == RXC_SYN), XDP_PASS);
+    return (int)redirect_map(&sv_map_sockets, (first + queue) * SV_BPF_SOCKETS_PER_QUEUE + (class == RXC_SYN),
+                             XDP_PASS);
 }
 
 /*

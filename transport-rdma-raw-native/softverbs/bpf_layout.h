@@ -97,6 +97,23 @@ struct sv_bpf_directory {
 };
 
 /*
+ * An interface below a bond. `state` has the first of its queues among the sockets, the number of its queues, and flags.
+ * It is one word, so programs see no part of a change.
+ */
+struct sv_bpf_leg {
+    unsigned int ifindex;           /* 0: the entry is free */
+    unsigned int state;
+};
+
+enum {
+    SV_BPF_MAX_LEGS = 8,
+    SV_BPF_LEG_QUEUE_MASK = 0xff,
+    SV_BPF_LEG_COUNT_SHIFT = 8,
+    SV_BPF_LEG_IS_SERVED = 1 << 16,
+    SV_BPF_LEG_RECEIVES = 1 << 17,  /* the kernel receives frames of the bond by this leg */
+};
+
+/*
  * Admission of the frames that rules take, and counters. It does not determine which frames rules take: a process with
  * a broker, which checks its rules (broker.h), writes to this map and not to the directory.
  */
@@ -109,10 +126,11 @@ struct sv_bpf_traffic {
     unsigned int queue_count;                       /* number of receive queues with sockets, from queue 0 on */
     unsigned int max_syn_bytes;                     /* longer SYNs are dropped */
     unsigned long long long_syns_dropped;
-    unsigned long long unserved_passed;             /* frames of receive queues without sockets, left to the kernel */
+    unsigned long long unserved_passed;             /* frames of queues without sockets: they go to the kernel */
     unsigned long long udp_gso_frames_passed;       /* each holds several datagrams; left to the kernel */
     unsigned int max_udp_frame_bytes;               /* with all headers; a longer UDP frame is a GSO frame */
-    unsigned int reserved;
+    unsigned int has_legs;                          /* nonzero: the program runs on the legs of a bond */
+    struct sv_bpf_leg legs[SV_BPF_MAX_LEGS];
 };
 
 /*

@@ -69,7 +69,7 @@ struct sv_faults {
     } next[SOFTVERBS_CALL_COUNT];
 };
 
-enum { SV_MODE_TEXT_BYTES = 384 };
+enum { SV_MODE_TEXT_BYTES = 512 };
 
 struct sv_device {
     struct ibv_device ibv;

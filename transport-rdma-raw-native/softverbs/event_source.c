@@ -51,7 +51,8 @@ static int move_sockets(struct sv_netdev_port *port, int to)
         remove_sockets(port, from, port->receiver_count);
     int error = 0;
     uint32_t added = 0;
-    while (to >= 0 && added < port->receiver_count && error == 0) {
+    uint32_t count = atomic_load(&port->receiver_count);
+    while (to >= 0 && added < count && error == 0) {
         error = sv_event_source_add(to, port->receivers[added]->fd, SV_EVENT_SOCKET);
         added += error == 0;
     }
@@ -63,6 +64,21 @@ static int move_sockets(struct sv_netdev_port *port, int to)
     else if (error != 0 && !atomic_exchange(&port->rx_thread_must_retry, true))
         sv_receive_thread_wake(port);
     return error;
+}
+
+int sv_netdev_port_add_receiver(struct sv_netdev_port *port, struct sv_receiver *receiver)
+{
+    uint32_t count = atomic_load(&port->receiver_count);
+    if (count == SV_NETDEV_PORT_MAX_RECEIVERS)
+        return ENOSPC;
+    pthread_mutex_lock(&port->event_mutex);
+    int epoll_fd = atomic_load(&port->sockets_epoll_fd);
+    (void)move_sockets(port, -1);
+    port->receivers[count] = receiver;
+    atomic_store(&port->receiver_count, count + 1);
+    (void)move_sockets(port, epoll_fd);
+    pthread_mutex_unlock(&port->event_mutex);
+    return 0;
 }
 
 /*

@@ -147,6 +147,14 @@ void sv_kernel_steering_pause(struct sv_kernel_steering *steering, bool is_pause
     sv_kernel_steering_set_queues(steering, steering->queue_count);
 }
 
+void sv_kernel_steering_set_leg(struct sv_kernel_steering *steering, uint32_t number, int ifindex, uint32_t state)
+{
+    struct sv_bpf_leg *leg = &steering->traffic->legs[number];
+    __atomic_store_n(&leg->state, state, __ATOMIC_RELEASE);
+    __atomic_store_n(&leg->ifindex, (uint32_t)ifindex, __ATOMIC_RELEASE);
+    __atomic_store_n(&steering->traffic->has_legs, 1, __ATOMIC_RELEASE);
+}
+
 void sv_kernel_steering_set_max_syn_bytes(struct sv_kernel_steering *steering, uint32_t bytes)
 {
     __atomic_store_n(&steering->traffic->max_syn_bytes, bytes, __ATOMIC_RELAXED);

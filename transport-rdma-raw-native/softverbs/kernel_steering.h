@@ -65,6 +65,11 @@ int sv_kernel_steering_set_sockets(struct sv_kernel_steering *steering, uint32_t
 void sv_kernel_steering_delete_sockets(struct sv_kernel_steering *steering);
 /* Sets the number of queues with sockets. Frames of queues with this number or a higher one go to the kernel. */
 void sv_kernel_steering_set_queues(struct sv_kernel_steering *steering, uint32_t queues);
+/*
+ * Sets the state of one of a bond's legs, SV_BPF_LEG_* of bpf_layout.h. Once there is such a leg, frames of other
+ * interfaces than those are dropped.
+ */
+void sv_kernel_steering_set_leg(struct sv_kernel_steering *steering, uint32_t number, int ifindex, uint32_t state);
 /* While it is paused, all frames go to the kernel. Call it after all queues are set. */
 void sv_kernel_steering_pause(struct sv_kernel_steering *steering, bool is_paused);
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Follows the interface by rtnetlink: see netdev_port.h. */
 #define _GNU_SOURCE
+#include "link_query.h"
 #include "netdev_port.h"
 
 #include <arpa/inet.h>
@@ -84,6 +85,17 @@ static bool is_link_removed(const struct nlmsghdr *message)
            answer->error == -ENODEV;
 }
 
+/* Returns true for a message about the bond or a leg, which may have joined, left or become active. */
+static bool is_about_legs(const struct sv_netdev_port *port, const struct nlmsghdr *message)
+{
+    const struct ifinfomsg *info = NLMSG_DATA(message);
+    if (port->bond.ifindex == 0 || message->nlmsg_len < NLMSG_LENGTH(sizeof *info) ||
+        (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK))
+        return false;
+    return info->ifi_index == port->bond.ifindex || sv_bond_find_leg(&port->bond, info->ifi_index) != NULL ||
+           sv_link_number(sv_link_attribute(message, IFLA_MASTER), 0) == (uint32_t)port->bond.ifindex;
+}
+
 static void handle_message(struct sv_netdev_port *port, const struct nlmsghdr *message)
 {
     const int ifindex = sv_netdev_port_host_ifindex(port);
@@ -120,6 +132,7 @@ void sv_link_process(struct sv_netdev_port *port)
 {
     alignas(struct nlmsghdr) char buffer[16384];
     bool lost = false;
+    bool legs_changed = false;
     while (!atomic_load(&port->stopping)) {
         ssize_t length = recv(port->netlink_fd, buffer, sizeof buffer, MSG_DONTWAIT);
         lost |= length < 0 && errno == ENOBUFS;
@@ -129,9 +142,13 @@ void sv_link_process(struct sv_netdev_port *port)
             break;
         /* Signed, because a length that is not aligned would end below 0. */
         ssize_t left = length;
-        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
+        for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
             handle_message(port, m);
+            legs_changed |= is_about_legs(port, m);
+        }
     }
+    if (legs_changed)
+        port->kind->update_legs(port);
     if (lost)
         (void)request_state(port);
 }
@@ -174,7 +191,9 @@ int sv_link_open(struct sv_netdev_port *port)
     port->netlink_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (port->netlink_fd < 0)
         return errno;
-    filter_link_messages(port->netlink_fd, sv_netdev_port_host_ifindex(port), port->ifindex);
+    /* Any interface may join a bond. */
+    if (port->bond.ifindex == 0)
+        filter_link_messages(port->netlink_fd, sv_netdev_port_host_ifindex(port), port->ifindex);
     if (setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
         (void)!setsockopt(port->netlink_fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     if (bind(port->netlink_fd, (struct sockaddr *)&groups, sizeof groups) != 0)

@@ -97,6 +97,15 @@ static int move_to_vlan_parent(struct sv_netdev_port *port)
                       "mtu %u", port->netdev, port->link_mtu, port->max_mtu, port->netdev, port->max_mtu);
 }
 
+static int find_legs(struct sv_netdev_port *port)
+{
+    int error = sv_bond_find(port->netdev, port->ifindex, &port->bond);
+    if (error == 0 && port->bond.ifindex != 0 && port->brokered)
+        return sv_explain(EOPNOTSUPP, "a broker serves the bond '%s' in mode generic only: use "
+                          "SOFTVERBS_XDP_MODE=generic", port->netdev);
+    return error;
+}
+
 static int open_mac_filter(struct sv_netdev_port *port)
 {
     port->mac_filter_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -155,12 +164,15 @@ static int open_descriptors(struct sv_netdev_port *port)
     int error = port->brokered ? (port->mac_filter_fd < 0 ? errno : 0) : open_mac_filter(port);
     if (error == 0)
         error = read_interface(port, port->mac_filter_fd);
-    if (error == 0 && port->kind->opens_vlan_parent)
+    if (error == 0 && port->kind->opens_interfaces_below)
         error = move_to_vlan_parent(port);
+    if (error == 0 && port->kind->opens_interfaces_below && port->vlan.ifindex == 0)
+        error = find_legs(port);
     if (error != 0)
         return error;
     open_missed(port);
-    if (!port->brokered)
+    /* Of several legs the kernel would choose another one than the library, and frames would overtake each other. */
+    if (!port->brokered && (port->bond.ifindex == 0 || port->bond.has_active_leg))
         sv_netdev_port_open_tso(port);
     port->rx_thread_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     port->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -175,14 +187,6 @@ int sv_netdev_port_open_interface(struct sv_netdev_port *port)
     port->max_mtu = port->kind->max_mtu;
     snprintf(port->netdev, sizeof port->netdev, "%s", strchr(port->device->ibv.name, ':') + 1);
     return open_descriptors(port);
-}
-
-int sv_netdev_port_add_receiver(struct sv_netdev_port *port, struct sv_receiver *receiver)
-{
-    if (port->receiver_count == SV_NETDEV_PORT_MAX_RECEIVERS)
-        return ENOSPC;
-    port->receivers[port->receiver_count++] = receiver;
-    return 0;
 }
 
 static void close_if_open(int fd)

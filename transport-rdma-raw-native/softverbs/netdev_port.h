@@ -2,6 +2,7 @@
 #ifndef SV_NETDEV_PORT_H
 #define SV_NETDEV_PORT_H
 
+#include "bond.h"
 #include "bpf_layout.h"
 #include "broker.h"
 #include "device.h"
@@ -39,7 +40,7 @@ struct sv_netdev_port_kind {
     bool copies_on_send;            /* send() copies frames out of registered memory */
     bool tracks_connections;        /* the XDP program separates segments of connections from unsolicited ones */
     bool may_be_brokered;           /* a broker can open the port for a process without capabilities (broker.h) */
-    bool opens_vlan_parent;         /* for a VLAN interface the port opens the interface below it (vlan.h) */
+    bool opens_interfaces_below;    /* it opens the interface below a VLAN (vlan.h), and those below a bond (bond.h) */
     /* Opens the port on an existing interface. On an error close() follows. */
     int (*open)(struct sv_netdev_port *port);
     /* Stops steering frames away from the kernel. The rings stay open, because their counters are still read. */
@@ -56,6 +57,8 @@ struct sv_netdev_port_kind {
      */
     unsigned (*send)(struct sv_netdev_port *port, const struct sv_qp *sender, const struct sv_frame *frames,
                      unsigned count, int *error);
+    /* Follows the legs of the bond, which may have changed. Only the receive thread calls this. */
+    void (*update_legs)(struct sv_netdev_port *port);
 };
 
 struct sv_netdev_port {
@@ -66,6 +69,7 @@ struct sv_netdev_port {
     int ifindex;
     unsigned flags;                 /* IFF_*, when the port was opened */
     struct sv_vlan vlan;            /* the VLAN interface if netdev and ifindex are those of its parent */
+    struct sv_bond bond;            /* the bond whose legs the port opens. Read by the receive thread after opening */
     uint32_t link_mtu;              /* MTU of netdev when the port was opened */
     uint32_t max_mtu;               /* largest MTU of the interface that the port supports */
     struct sv_kernel_steering *steering; /* NULL: no eBPF */
@@ -85,7 +89,7 @@ struct sv_netdev_port {
     int wake_fd;                    /* eventfd that wakes the receive thread */
     int rx_thread_epoll_fd;         /* the receive thread's: netlink_fd, wake_fd, and at times the sockets */
     struct sv_receiver *receivers[SV_NETDEV_PORT_MAX_RECEIVERS];
-    uint32_t receiver_count;
+    _Atomic uint32_t receiver_count; /* it only grows, because a leg may join a bond */
     pthread_t rx_thread;
     bool rx_thread_runs;
     bool mac_update_pending;        /* used by the receive thread only: see sv_netdev_port_update_steering_mac() */
@@ -143,8 +147,6 @@ void sv_netdev_port_apply_mtu(struct sv_netdev_port *port);
 uint64_t sv_netdev_port_missed_frames(const struct sv_netdev_port *port);
 /* Finds the interface and opens the descriptors. Returns 0 or an errno with an explanation. */
 int sv_netdev_port_open_interface(struct sv_netdev_port *port);
-/* Adds a ring; its frames raise events. Returns 0 or an errno. */
-int sv_netdev_port_add_receiver(struct sv_netdev_port *port, struct sv_receiver *receiver);
 void sv_netdev_port_close_interface(struct sv_netdev_port *port);
 /* Records a new MAC address of the interface. Only the receive thread calls this. */
 void sv_netdev_port_record_mac(struct sv_netdev_port *port, const uint8_t mac[6]);
@@ -198,6 +200,8 @@ void sv_netdev_port_check_receivers(struct sv_netdev_port *port);
 enum sv_event_source { SV_EVENT_SOCKET, SV_EVENT_LINK, SV_EVENT_WAKE };
 
 int sv_event_source_add(int epoll_fd, int fd, enum sv_event_source source);
+/* Adds a ring; its frames raise events. Returns 0 or an errno. */
+int sv_netdev_port_add_receiver(struct sv_netdev_port *port, struct sv_receiver *receiver);
 /* A poller has moved frames while the sockets are in an epoll instance. `moved` is the result of drain(). */
 void sv_event_source_on_frames_polled(struct sv_netdev_port *port, unsigned moved);
 /* Removes the sockets from the receive thread's epoll instance. */

@@ -15,7 +15,8 @@
  *             kernel's own frames are never copied, and the library's frames pass the kernel's packet queue once more.
  *
  * A VLAN interface has no network card. In modes native and zerocopy the port opens the interface below it and handles
- * the tags (vlan.h). In the other modes it opens the VLAN interface, and its frames have no tag.
+ * the tags (vlan.h). In the other modes it opens the VLAN interface, and its frames have no tag. Likewise, a port of a
+ * bond opens its legs, the interfaces below it, and chooses the leg of each frame that it sends (bond.h).
  *
  * In mode tap any number of processes may have such a port on an interface. Each has its TAP interface and program, and
  * sends through a packet socket. The programs run in sequence: a frame that rules of several processes take goes to the
@@ -40,12 +41,13 @@ static unsigned drain(struct sv_netdev_port *base)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     uint32_t limit[SV_XDP_MAX_QUEUES];
-    for (uint32_t i = 0; i < port->queue_count; i++) {
+    uint32_t queue_count = atomic_load_explicit(&port->queue_count, memory_order_acquire);
+    for (uint32_t i = 0; i < queue_count; i++) {
         sv_xdp_queue_busy_poll(port->queue[i]);
         limit[i] = sv_xdp_queue_produced(port->queue[i]);
     }
     unsigned total = port->copy_ring.map == NULL ? 0 : sv_packet_ring_drain(&port->copy_ring, base->device);
-    for (uint32_t i = 0; i < port->queue_count; i++)
+    for (uint32_t i = 0; i < queue_count; i++)
         total += sv_xdp_queue_drain(port->queue[i], base->device, limit[i]);
     return total;
 }
@@ -77,27 +79,18 @@ static void close_port(struct sv_netdev_port *base)
 
 /* ---- sending ---- */
 
-/* The interface has fewer send queues than before. Its first queue is used in any case. Returns the error to count. */
-static __attribute__((cold, noinline)) int reduce_send_queues(struct xdp_port *port, uint32_t number, int error)
-{
-    uint32_t before = atomic_load(&port->send_queue_count);
-    while (number > 0 && number < before &&
-           !atomic_compare_exchange_weak(&port->send_queue_count, &before, number))
-        ;
-    return number > 0 ? SV_NETDEV_PORT_NO_SEND_QUEUE : error;
-}
-
-/* Queue pairs share the send queues evenly. Each queue pair uses one queue, which keeps its frames in order. */
 static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_qp *sender,
                                    const struct sv_frame *frames, unsigned count, int *error)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     sv_connections_track(sv_kernel_steering_connections(base->steering), frames, count);
-    uint32_t number = sender->sender_number % atomic_load_explicit(&port->send_queue_count, memory_order_relaxed);
-    unsigned sent = sv_xdp_queue_send(port->queue[number], frames, count, error);
-    if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&port->queue[number]->can_send, memory_order_relaxed))
-        *error = reduce_send_queues(port, number, *error);
-    return sent;
+    uint32_t legs = atomic_load_explicit(&port->sending_legs, memory_order_acquire);
+    if (SV_UNLIKELY((legs & (legs - 1)) != 0))
+        return sv_xdp_port_send_by_flow(port, legs, sender, frames, count, error);
+    if (SV_LIKELY(legs != 0))
+        return sv_xdp_port_send_on_leg(&port->leg[__builtin_ctz(legs)], port->queue, sender, frames, count, error);
+    *error = ENETDOWN;
+    return 0;
 }
 
 /* An AF_XDP socket that sends through the interface would exclude all other processes from its queue. */
@@ -131,10 +124,10 @@ static int on_rule_added(struct sv_device *device, const struct sv_rule_spec *sp
     return sv_netdev_port_on_rule_added(device, spec, rule);
 }
 
-#define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED, OPENS_VLAN_PARENT) \
+#define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED, OPENS_BELOW) \
     {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), \
-     .copies_on_send = COPIES_ON_SEND, .may_be_brokered = MAY_BE_BROKERED, .opens_vlan_parent = OPENS_VLAN_PARENT, \
-     .tracks_connections = true, .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, \
+     .copies_on_send = COPIES_ON_SEND, .may_be_brokered = MAY_BE_BROKERED, .opens_interfaces_below = OPENS_BELOW, \
+     .tracks_connections = true, .update_legs = sv_xdp_port_update_legs, .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, \
      .send = SEND}
 
 static const struct sv_netdev_port_kind kinds[SV_XDP_MODE_COUNT] = {
@@ -206,6 +199,17 @@ static int open_mode(struct sv_device *device, bool forced, enum sv_xdp_mode *mo
     return error;
 }
 
+/* Formats the names of the opened interfaces of a VLAN or a bond. */
+static void format_interfaces_below(const struct xdp_port *port, char *text, size_t bytes)
+{
+    int used = 0;
+    text[0] = '\0';
+    if (port->base.vlan.ifindex != 0)
+        snprintf(text, bytes, " on '%s' with the tag of VLAN %u", port->base.netdev, port->base.vlan.id);
+    for (uint32_t i = 0; port->base.bond.ifindex != 0 && i < port->leg_count; i++)
+        used += snprintf(text + used, bytes - (size_t)used, "%s'%s'", i == 0 ? " on " : ", ", port->leg[i].netdev);
+}
+
 static int open_device(struct sv_device *device)
 {
     struct sv_xdp_choice choice;
@@ -218,16 +222,14 @@ static int open_device(struct sv_device *device)
         return error;
     const struct xdp_port *port = device->port;
     const char *busy_poll_text = port->busy_poll.enabled ? " with busy polling" : "";
-    char vlan_text[64] = "";
-    if (port->base.vlan.ifindex != 0)
-        snprintf(vlan_text, sizeof vlan_text, " on '%s' with the tag of VLAN %u", port->base.netdev,
-                 port->base.vlan.id);
+    char below_text[SV_BPF_MAX_LEGS * (IFNAMSIZ + sizeof ", ") + 16];
+    format_interfaces_below(port, below_text, sizeof below_text);
     if (mode == choice.mode)
         snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s%s: %s", sv_xdp_mode_name(mode),
-                 vlan_text, busy_poll_text, choice.reason);
+                 below_text, busy_poll_text, choice.reason);
     else
         snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s%s, because %s is not available: %s",
-                 sv_xdp_mode_name(mode), vlan_text, busy_poll_text, failure.mode, failure.reason);
+                 sv_xdp_mode_name(mode), below_text, busy_poll_text, failure.mode, failure.reason);
     return 0;
 }
 

@@ -41,6 +41,18 @@ enum { SV_XDP_MAX_QUEUES = SV_BPF_MAX_QUEUES };
 /* Error of sv_xdp_port_open() if an XDP program of other software has the interface. Mode tap works beside it. */
 enum { SV_XDP_OTHER_PROGRAM = EEXIST };
 
+/* An interface with queues of the port: that of the port, or a leg of its bond. */
+struct sv_xdp_leg {
+    int ifindex;                    /* 0: the interface has been removed */
+    char netdev[IFNAMSIZ];
+    bool expects_partial_checksums; /* see sv_xdp_detect_partial_checksums() */
+    uint32_t queues_before;         /* number of its receive queues without an XDP program, 0: unknown */
+    uint32_t first_queue;           /* number of its queue 0 among those of the port */
+    uint32_t queue_count;
+    /* Number of its queues that also send, from the first on: an interface may have fewer send queues. */
+    _Atomic uint32_t send_queue_count;
+};
+
 struct xdp_port {
     struct sv_netdev_port base;
     struct sv_packet_ring copy_ring;
@@ -50,11 +62,15 @@ struct xdp_port {
     struct sv_packet_sender sender; /* used in tap mode */
     bool native;
     bool zero_copy;
-    bool expects_partial_checksums; /* see sv_xdp_detect_partial_checksums() */
     struct sv_busy_poll busy_poll;
-    uint32_t queue_count;
-    /* Number of queues that also send, from the first on: an interface may have fewer send queues. */
-    _Atomic uint32_t send_queue_count;
+    /*
+     * A port has one leg, the interface itself, or with a bond several. One that leaves the bond keeps its place, and its
+     * queues stay open: threads drain queues without a lock.
+     */
+    uint32_t leg_count;
+    struct sv_xdp_leg leg[SV_BPF_MAX_LEGS];
+    _Atomic uint32_t sending_legs;  /* a bit for each leg that sends */
+    _Atomic uint32_t queue_count;   /* of all legs */
     struct sv_xdp_queue *queue[SV_XDP_MAX_QUEUES];
     struct sv_broker_layout broker_layout;  /* layout of the queues that a broker has made */
     int broker_memory_fd;                   /* their memory until they are open, or -1 */
@@ -65,9 +81,36 @@ struct xdp_port {
 /* Returns the mode of a port. */
 enum sv_xdp_mode sv_xdp_mode_of(const struct sv_netdev_port *base);
 
+/* ---- port_xdp_queues.c ---- */
+
+/* Opens the queues of a leg that are not open yet. Returns 0 or an errno; then it has opened none. */
+int sv_xdp_open_queues(struct xdp_port *port, struct sv_xdp_leg *leg);
+/* Opens the queues that the interface has gained with the XDP program. */
+int sv_xdp_open_added_queues(struct xdp_port *port, struct sv_xdp_leg *leg);
+/* Returns 0, or EOPNOTSUPP if zero copy would endanger the kernel. Call it when the program is attached. */
+int sv_xdp_check_zero_copy_safe(const struct xdp_port *port, const struct sv_xdp_leg *leg);
+int sv_xdp_explain_too_many_queues(const struct sv_netdev_port *base);
+
 /* ---- port_xdp_open.c ---- */
 
 /* Opens a port in its mode. Returns 0 or an errno with an explanation. */
 int sv_xdp_port_open(struct sv_netdev_port *base);
+/* Checks a leg that has joined, and opens its queues. Returns 0 or an errno; the leg has no queues then. */
+int sv_xdp_port_open_leg(struct xdp_port *port, struct sv_xdp_leg *leg);
+
+/* ---- port_xdp_legs.c ---- */
+
+/* Adds a leg without queues. Returns NULL if there is no room. */
+struct sv_xdp_leg *sv_xdp_port_add_leg(struct xdp_port *port, int ifindex, const char *netdev);
+/* Makes legs send and receive as the bond does. */
+void sv_xdp_port_apply_legs(struct xdp_port *port);
+/* Opens the legs that have joined the bond since the last call, and applies the state of all. */
+void sv_xdp_port_update_legs(struct sv_netdev_port *base);
+/* Sends frames by several legs, each by that of its flow. Like send() of struct sv_netdev_port_kind. */
+unsigned sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_legs, const struct sv_qp *sender,
+                                  const struct sv_frame *frames, unsigned count, int *error);
+/* Sends frames by one leg. */
+unsigned sv_xdp_port_send_on_leg(struct sv_xdp_leg *leg, struct sv_xdp_queue *const *queues, const struct sv_qp *sender,
+                                 const struct sv_frame *frames, unsigned count, int *error);
 
 #endif

@@ -49,15 +49,15 @@ enum { SV_XDP_DRIVER_BYTES = 32 };
  */
 void sv_xdp_read_driver(const char *netdev, char driver[SV_XDP_DRIVER_BYTES], char version[SV_XDP_DRIVER_BYTES]);
 /* Finds the number of receive queues. Returns 0, or EOPNOTSUPP if the driver does not report it. */
-int sv_xdp_get_receive_queues(const struct sv_netdev_port *port, uint32_t *queues);
+int sv_xdp_get_receive_queues(const char *netdev, uint32_t *queues);
 /* Returns true if the interface is stacked on another one. The kernel then removes VLAN tags on the way. */
-bool sv_xdp_is_stacked(const struct sv_netdev_port *port);
+bool sv_xdp_is_stacked(const char *netdev);
 /*
  * Returns true if the interface is stacked, or moves VLAN tags from frames to metadata (rx-vlan-offload). An XDP
  * program does not see the metadata, so a tagged frame looks untagged. For veth this is unknown, because the peer
  * decides.
  */
-bool sv_xdp_hides_vlan_tags(const struct sv_netdev_port *port);
+bool sv_xdp_hides_vlan_tags(const char *netdev);
 
 /* The place where a program sees frames. GRO runs before TC, and before generic XDP on a stacked interface. */
 enum sv_xdp_hook { SV_XDP_HOOK_DRIVER, SV_XDP_HOOK_GENERIC, SV_XDP_HOOK_TC };
@@ -65,10 +65,11 @@ enum sv_xdp_hook { SV_XDP_HOOK_DRIVER, SV_XDP_HOOK_GENERIC, SV_XDP_HOOK_TC };
 /*
  * Finds whether frames may arrive with an incomplete checksum or longer than the MTU, as senders leave them to
  * hardware. Such frames come from senders on this host, for example through a veth pair, or were merged by GRO.
- * SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides the result: "on" or "off". Returns 0 or an errno with an
- * explanation.
+ * SOFTVERBS_PARTIAL_CHECKSUMS in the environment overrides the result: "on" or "off". `flags` are the interface's
+ * (IFF_*). Returns 0 or an errno with an explanation.
  */
-int sv_xdp_detect_partial_checksums(const struct sv_netdev_port *port, enum sv_xdp_hook hook, bool *partial_checksums);
+int sv_xdp_detect_partial_checksums(const char *netdev, unsigned flags, enum sv_xdp_hook hook,
+                                    bool *partial_checksums);
 
 /* ---- xdp_virtio.c ---- */
 
@@ -85,6 +86,6 @@ int sv_xdp_detect_partial_checksums(const struct sv_netdev_port *port, enum sv_x
  */
 bool sv_xdp_virtio_runs_programs(const char *features_path, uint32_t max_mtu);
 /* Returns the same for an interface. True for other drivers, which refuse programs that they cannot run. */
-bool sv_xdp_runs_programs(const struct sv_netdev_port *port);
+bool sv_xdp_runs_programs(const char *netdev, int ifindex);
 
 #endif

@@ -70,16 +70,16 @@ static uint32_t query_max_mtu(int ifindex)
     return max_mtu;
 }
 
-bool sv_xdp_runs_programs(const struct sv_netdev_port *port)
+bool sv_xdp_runs_programs(const char *netdev, int ifindex)
 {
     char driver[SV_XDP_DRIVER_BYTES], version[SV_XDP_DRIVER_BYTES], path[64];
     /*
      * First, because /sys may belong to another network namespace, where an interface of this name often has another
      * driver.
      */
-    sv_xdp_read_driver(port->netdev, driver, version);
+    sv_xdp_read_driver(netdev, driver, version);
     if (strcmp(driver, "virtio_net") != 0)
         return true;
-    snprintf(path, sizeof path, "/sys/class/net/%s/device/features", port->netdev);
-    return sv_xdp_virtio_runs_programs(path, query_max_mtu(port->ifindex));
+    snprintf(path, sizeof path, "/sys/class/net/%s/device/features", netdev);
+    return sv_xdp_virtio_runs_programs(path, query_max_mtu(ifindex));
 }

@@ -316,7 +316,7 @@ static void pretend_four_send_queues(struct wire *wire)
 {
     const struct sv_device *device = (const struct sv_device *)(const void *)wire->world[0].context->device;
     struct xdp_port *port = device->port;
-    CHECK_EQ(1, atomic_exchange(&port->send_queue_count, 4));
+    CHECK_EQ(1, atomic_exchange(&port->leg[0].send_queue_count, 4));
     for (uint32_t i = 0; i < 4; i++)
         atomic_store(&port->queue[i]->can_send, true);
 }

@@ -17,7 +17,7 @@ import java.util.function.LongFunction;
  */
 public final class Softverbs {
     /** {@code SV_MODE_TEXT_BYTES} of device.h. */
-    private static final int MAX_MODE_BYTES = 384;
+    private static final int MAX_MODE_BYTES = 512;
 
     private final VerbsContext context;
 

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See bond.h. */
+#include "bond.h"
+
+#include "connection_hash.h"
+#include "device.h"
+#include "link_query.h"
+#include "wire_defs.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_bonding.h>
+#include <linux/if_link.h>
+#include <netinet/in.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { READ_ATTEMPTS = 16 };
+
+/* ---- state ---- */
+
+static bool is_kind(const struct rtattr *kind, const char *name)
+{
+    return kind != NULL && RTA_PAYLOAD(kind) > strlen(name) && strcmp(RTA_DATA(kind), name) == 0;
+}
+
+/*
+ * The kernel marks legs as active and as backup: of those in mode active-backup one is active, in 802.3ad those that
+ * collect and distribute. In mode active-backup it sends by the active leg although that may be down.
+ */
+static void add_leg(void *context, const struct nlmsghdr *link)
+{
+    struct sv_bond *bond = context;
+    const struct ifinfomsg *info = NLMSG_DATA(link);
+    const struct rtattr *name = sv_link_attribute(link, IFLA_IFNAME);
+    const struct rtattr *link_info = sv_link_attribute(link, IFLA_LINKINFO);
+    const struct rtattr *data = sv_link_nested(link_info, IFLA_INFO_SLAVE_DATA);
+    if (sv_link_number(sv_link_attribute(link, IFLA_MASTER), 0) != (uint32_t)bond->ifindex || name == NULL ||
+        !is_kind(sv_link_nested(link_info, IFLA_INFO_SLAVE_KIND), "bond") || bond->leg_count == SV_BOND_MAX_LEGS)
+        return;
+    struct sv_bond_leg *leg = &bond->leg[bond->leg_count++];
+    bool is_active = sv_link_number(sv_link_nested(data, IFLA_BOND_SLAVE_STATE), BOND_STATE_BACKUP) ==
+                     BOND_STATE_ACTIVE;
+    bool is_up = sv_link_number(sv_link_nested(data, IFLA_BOND_SLAVE_MII_STATUS), BOND_LINK_DOWN) == BOND_LINK_UP &&
+                 (info->ifi_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+    leg->ifindex = info->ifi_index;
+    snprintf(leg->netdev, sizeof leg->netdev, "%.*s", (int)RTA_PAYLOAD(name), (const char *)RTA_DATA(name));
+    leg->sends = is_active && (is_up || bond->has_active_leg);
+    leg->receives = is_active || bond->all_legs_receive;
+}
+
+int sv_bond_read_legs(struct sv_bond *bond)
+{
+    int error = EINTR;
+    struct sv_bond found = *bond;
+    for (int i = 0; i < READ_ATTEMPTS && error == EINTR; i++) {
+        found.leg_count = 0;
+        error = sv_link_query_below(bond->ifindex, add_leg, &found);
+    }
+    if (error == 0)
+        *bond = found;
+    return error;
+}
+
+const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifindex)
+{
+    for (uint32_t i = 0; i < bond->leg_count; i++)
+        if (bond->leg[i].ifindex == ifindex)
+            return &bond->leg[i];
+    return NULL;
+}
+
+static int explain_mode(const char *netdev, uint32_t mode)
+{
+    static const char *const names[] = {"balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad",
+                                        "balance-tlb", "balance-alb"};
+    return sv_explain(EOPNOTSUPP, "'%s' is a bond in mode %s, where this mode of AF_XDP needs active-backup, "
+                      "balance-xor or 802.3ad: use SOFTVERBS_XDP_MODE=tap", netdev,
+                      mode < sizeof names / sizeof names[0] ? names[mode] : "unknown");
+}
+
+int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond)
+{
+    alignas(struct nlmsghdr) uint8_t answer[SV_LINK_ANSWER_BYTES];
+    int error;
+    memset(bond, 0, sizeof *bond);
+    const struct nlmsghdr *link = sv_link_query(ifindex, answer, &error);
+    if (link == NULL)
+        return error;
+    const struct rtattr *link_info = sv_link_attribute(link, IFLA_LINKINFO);
+    const struct rtattr *data = sv_link_nested(link_info, IFLA_INFO_DATA);
+    if (!is_kind(sv_link_nested(link_info, IFLA_INFO_KIND), "bond"))
+        return 0;
+    uint32_t mode = sv_link_number(sv_link_nested(data, IFLA_BOND_MODE), UINT32_MAX);
+    if (mode != BOND_MODE_ACTIVEBACKUP && mode != BOND_MODE_XOR && mode != BOND_MODE_8023AD)
+        return explain_mode(netdev, mode);
+    bond->ifindex = ifindex;
+    bond->has_active_leg = mode == BOND_MODE_ACTIVEBACKUP;
+    bond->all_legs_receive = sv_link_number(sv_link_nested(data, IFLA_BOND_ALL_SLAVES_ACTIVE), 0) != 0;
+    error = sv_bond_read_legs(bond);
+    if (error == 0 && bond->leg_count == 0)
+        error = sv_explain(ENETDOWN, "the bond '%s' has no interfaces: ip link set dev INTERFACE master %s", netdev,
+                           netdev);
+    if (error == 0 && bond->leg_count > SV_BPF_MAX_LEGS)
+        error = sv_explain(EOPNOTSUPP, "the bond '%s' has more than %d interfaces, the maximum of this mode: use "
+                           "SOFTVERBS_XDP_MODE=tap", netdev, SV_BPF_MAX_LEGS);
+    return error;
+}
+
+/* ---- flows ---- */
+
+static uint64_t mix_bytes(uint64_t hash, const uint8_t *from, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++) {
+        uint32_t word;
+        memcpy(&word, from + i * sizeof word, sizeof word);
+        hash = sv_hash_mix(hash, word);
+    }
+    return hash;
+}
+
+static bool has_ports(uint8_t protocol)
+{
+    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+}
+
+static bool is_fragment(const uint8_t *ip)
+{
+    return ((ip[SV_IPV4_FRAGMENT_AT] << 8 | ip[SV_IPV4_FRAGMENT_AT + 1]) & SV_IPV4_FRAGMENT_BITS) != 0;
+}
+
+/* Like the bond's own policy layer3+4: addresses and ports, or addresses alone where a frame lacks the ports. */
+uint32_t sv_bond_hash_flow(const uint8_t *frame, uint32_t length)
+{
+    const uint8_t *ip = frame + ETH_HLEN;
+    uint16_t type = (uint16_t)(frame[SV_ETHERTYPE_AT] << 8 | frame[SV_ETHERTYPE_AT + 1]);
+    uint64_t hash;
+    if (type == ETH_P_IP && length >= ETH_HLEN + SV_IPV4_HLEN) {
+        uint32_t header = (ip[0] & 15u) * 4;
+        hash = mix_bytes(ip[SV_IPV4_PROTOCOL_AT], ip + SV_IPV4_SOURCE_AT, 2);
+        if (has_ports(ip[SV_IPV4_PROTOCOL_AT]) && !is_fragment(ip) && length >= ETH_HLEN + header + 4)
+            hash = mix_bytes(hash, ip + header, 1);
+    } else if (type == ETH_P_IPV6 && length >= ETH_HLEN + SV_IPV6_HLEN) {
+        hash = mix_bytes(ip[SV_IPV6_NEXT_HEADER_AT], ip + SV_IPV6_SOURCE_AT, 8);
+        if (has_ports(ip[SV_IPV6_NEXT_HEADER_AT]) && length >= ETH_HLEN + SV_IPV6_HLEN + 4)
+            hash = mix_bytes(hash, ip + SV_IPV6_HLEN, 1);
+    } else {
+        hash = mix_bytes(0, frame, 2 * ETH_ALEN / 4);
+    }
+    return (uint32_t)(hash >> 32);
+}

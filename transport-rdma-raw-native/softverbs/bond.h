@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SV_BOND_H
+#define SV_BOND_H
+
+#include "bpf_layout.h"
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The legs of a bond: the interfaces below it. A bond has no network card. In the modes that need its driver the port
+ * opens AF_XDP on the legs. The kernel copies an XDP program of the bond to each leg, also to one that joins later. But a
+ * socket sends through its own leg only, so the library chooses the leg of each frame.
+ */
+struct sv_bond_leg {
+    int ifindex;
+    char netdev[IFNAMSIZ];
+    bool sends;                     /* the kernel sends frames of the bond by this leg, if it chooses it for their flow */
+    bool receives;                  /* the kernel receives frames of the bond by this leg */
+};
+
+enum { SV_BOND_MAX_LEGS = 32 };
+
+struct sv_bond {
+    int ifindex;                    /* index of the bond; 0: the port is not that of a bond */
+    bool has_active_leg;            /* mode active-backup: at most one leg sends */
+    bool all_legs_receive;          /* option all_slaves_active */
+    uint32_t leg_count;
+    struct sv_bond_leg leg[SV_BOND_MAX_LEGS];
+};
+
+/*
+ * Finds the bond and the legs of an interface. Stores its ifindex 0 if the interface is no bond. Returns 0 or an errno
+ * with an explanation: the bond is in a mode without XDP, or has no legs or too many.
+ */
+int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond);
+/* Reads the legs and their states again. Returns 0 or an errno; then the bond is unchanged. */
+int sv_bond_read_legs(struct sv_bond *bond);
+/* Returns the leg, or NULL. */
+const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifindex);
+
+/* Returns a number that is the same for all frames of a flow. */
+uint32_t sv_bond_hash_flow(const uint8_t *frame, uint32_t length);
+
+/* Chooses one of the legs in a set of bits, which is not empty. Returns its number. */
+static inline uint32_t sv_bond_choose_leg(uint32_t legs, uint32_t hash)
+{
+    for (uint32_t skipped = hash % (uint32_t)__builtin_popcount(legs); skipped > 0; skipped--)
+        legs &= legs - 1;
+    return (uint32_t)__builtin_ctz(legs);
+}
+
+#endif

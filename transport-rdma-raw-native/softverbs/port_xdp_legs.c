@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The legs of a port on AF_XDP: the interface of the port, or those below its bond. See bond.h. */
+#include "port_xdp.h"
+
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert((int)SV_XDP_MAX_QUEUES <= (int)SV_BPF_LEG_QUEUE_MASK, "the state of a leg has room for numbers of queues");
+
+/* ---- joining and leaving ---- */
+
+struct sv_xdp_leg *sv_xdp_port_add_leg(struct xdp_port *port, int ifindex, const char *netdev)
+{
+    if (port->leg_count == SV_BPF_MAX_LEGS)
+        return NULL;
+    struct sv_xdp_leg *leg = &port->leg[port->leg_count++];
+    memset(leg, 0, sizeof *leg);
+    leg->ifindex = ifindex;
+    leg->first_queue = atomic_load(&port->queue_count);
+    snprintf(leg->netdev, sizeof leg->netdev, "%s", netdev);
+    return leg;
+}
+
+static bool has_leg(const struct xdp_port *port, int ifindex)
+{
+    for (uint32_t i = 0; i < port->leg_count; i++)
+        if (port->leg[i].ifindex == ifindex)
+            return true;
+    return false;
+}
+
+/* A leg without queues gives its place back, and the next change of a leg tries it again. */
+static void open_joined(struct xdp_port *port, const struct sv_bond_leg *joined)
+{
+    struct sv_xdp_leg *leg = sv_xdp_port_add_leg(port, joined->ifindex, joined->netdev);
+    if (leg != NULL && sv_xdp_port_open_leg(port, leg) != 0)
+        port->leg_count--;
+}
+
+/* The sockets of an interface that has been removed end with it. Its number may return with another one. */
+static void forget_removed(struct xdp_port *port)
+{
+    char name[IFNAMSIZ];
+    for (uint32_t i = 0; i < port->leg_count; i++)
+        if (port->leg[i].ifindex != 0 && if_indextoname((unsigned)port->leg[i].ifindex, name) == NULL)
+            port->leg[i].ifindex = 0;
+}
+
+static uint32_t state_of(const struct sv_xdp_leg *leg, const struct sv_bond_leg *of_bond)
+{
+    return leg->first_queue | leg->queue_count << SV_BPF_LEG_COUNT_SHIFT | SV_BPF_LEG_IS_SERVED |
+           (of_bond != NULL && of_bond->receives ? SV_BPF_LEG_RECEIVES : 0);
+}
+
+void sv_xdp_port_apply_legs(struct xdp_port *port)
+{
+    const struct sv_netdev_port *base = &port->base;
+    uint32_t sending = base->bond.ifindex == 0;
+    for (uint32_t i = 0; base->bond.ifindex != 0 && i < port->leg_count; i++) {
+        struct sv_xdp_leg *leg = &port->leg[i];
+        const struct sv_bond_leg *of_bond = sv_bond_find_leg(&base->bond, leg->ifindex);
+        sv_kernel_steering_set_leg(base->steering, i, leg->ifindex, state_of(leg, of_bond));
+        if (of_bond != NULL && of_bond->sends && atomic_load(&leg->send_queue_count) > 0)
+            sending |= 1u << i;
+    }
+    atomic_store_explicit(&port->sending_legs, sending, memory_order_release);
+}
+
+void sv_xdp_port_update_legs(struct sv_netdev_port *base)
+{
+    struct xdp_port *port = (struct xdp_port *)base;
+    if (sv_bond_read_legs(&base->bond) != 0)
+        return;
+    forget_removed(port);
+    for (uint32_t i = 0; i < base->bond.leg_count; i++)
+        if (!has_leg(port, base->bond.leg[i].ifindex))
+            open_joined(port, &base->bond.leg[i]);
+    sv_xdp_port_apply_legs(port);
+}
+
+/* ---- sending ---- */
+
+/* The interface has fewer send queues than before. Its first queue is used in any case. Returns the error to count. */
+static __attribute__((cold, noinline)) int reduce_send_queues(struct sv_xdp_leg *leg, uint32_t number, int error)
+{
+    uint32_t before = atomic_load(&leg->send_queue_count);
+    while (number > 0 && number < before && !atomic_compare_exchange_weak(&leg->send_queue_count, &before, number))
+        ;
+    return number > 0 ? SV_NETDEV_PORT_NO_SEND_QUEUE : error;
+}
+
+/* Queue pairs share the send queues evenly. Each queue pair uses one queue, which keeps its frames in order. */
+SV_HOT unsigned sv_xdp_port_send_on_leg(struct sv_xdp_leg *leg, struct sv_xdp_queue *const *queues,
+                                        const struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
+                                        int *error)
+{
+    uint32_t number = sender->sender_number % atomic_load_explicit(&leg->send_queue_count, memory_order_relaxed);
+    struct sv_xdp_queue *queue = queues[leg->first_queue + number];
+    unsigned sent = sv_xdp_queue_send(queue, frames, count, error);
+    if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&queue->can_send, memory_order_relaxed))
+        *error = reduce_send_queues(leg, number, *error);
+    return sent;
+}
+
+/* The frames of a leg keep their order. A leg that accepts no more leaves the frames of the others. */
+SV_HOT unsigned sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_legs, const struct sv_qp *sender,
+                                         const struct sv_frame *frames, unsigned count, int *error)
+{
+    struct sv_frame of_leg[SV_BURST];
+    uint8_t leg_of[SV_BURST];
+    unsigned sent = 0;
+    *error = 0;
+    for (unsigned i = 0; i < count; i++)
+        leg_of[i] = (uint8_t)sv_bond_choose_leg(sending_legs, sv_bond_hash_flow(frames[i].data, frames[i].length));
+    for (uint32_t leg = 0; leg < SV_BPF_MAX_LEGS; leg++) {
+        unsigned of_leg_count = 0;
+        int leg_error = 0;
+        for (unsigned i = 0; i < count; i++)
+            if (leg_of[i] == leg)
+                of_leg[of_leg_count++] = frames[i];
+        if (of_leg_count == 0)
+            continue;
+        sent += sv_xdp_port_send_on_leg(&port->leg[leg], port->queue, sender, of_leg, of_leg_count, &leg_error);
+        if (leg_error != 0)
+            *error = leg_error;
+    }
+    return sent;
+}
