@@ -16,6 +16,7 @@ final class RemoteCapture implements AutoCloseable {
     private final long id;
     private final Thread renewal;
     private int knownPoints;
+    private boolean ended;
 
     private RemoteCapture(JavaProcess process, ObjectName bean, long id) {
         this.process = process;
@@ -67,6 +68,7 @@ final class RemoteCapture implements AutoCloseable {
                 long.class.getName(), int.class.getName());
         CaptureReply parsed = CaptureReply.parse(reply, knownPoints);
         knownPoints += parsed.newPoints().size();
+        ended = parsed.isLast();
         return parsed;
     }
 
@@ -75,8 +77,19 @@ final class RemoteCapture implements AutoCloseable {
         invoke(process, bean, "stopCapture", new Object[] {id}, long.class.getName());
     }
 
+    /** Ends the capture, so that the next one need not wait for the end of its lease. */
     @Override
     public void close() {
         renewal.interrupt();
+        try {
+            if (!ended) {
+                stop();
+            }
+            while (!ended) {
+                read();
+            }
+        } catch (ToolException e) {
+            // The process or its capture has ended.
+        }
     }
 }

@@ -132,6 +132,15 @@ class DumpCommandTest {
     }
 
     @Test
+    void dumpThatCannotWriteEndsItsCapture() {
+        ToolRun run = dump("-w", "/dev/full");
+        assertEquals(1, run.exitCode());
+        assertTrue(run.err().contains("rdma-raw: cannot write /dev/full: "), run.err());
+        ToolRun next = dump("-c", "1");
+        assertEquals(0, next.exitCode(), next.err());
+    }
+
+    @Test
     void endOfTheProcessIsReported() throws Exception {
         Process dump = start("dump", "--pid", pid);
         awaitLine(dump.inputReader(), " > ");
