@@ -225,8 +225,8 @@ int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec
 }
 
 /*
- * Does not resume the device, because that blocks the caller, who needs no result, and a failed attempt delays the
- * next. The rule is stale instead. The next addition resumes the device without it.
+ * Does not resume the device: an attempt would block the caller, and a failed one would delay the next. The rule is
+ * stale instead. The next addition resumes the device without it.
  */
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
 {

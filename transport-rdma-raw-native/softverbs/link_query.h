@@ -16,8 +16,8 @@ enum { SV_LINK_ANSWER_BYTES = 32768 };
  */
 const struct nlmsghdr *sv_link_query(int ifindex, uint8_t answer[SV_LINK_ANSWER_BYTES], int *error);
 /*
- * Requests the descriptions of all interfaces whose master is this one, and calls the function for each. Returns 0, an
- * errno, or EINTR if interfaces changed during the answer.
+ * Requests the descriptions of all interfaces below this master, and calls the function for each. Returns 0, an errno,
+ * or EINTR if interfaces changed during the answer.
  */
 int sv_link_query_below(int master_ifindex, void (*on_link)(void *context, const struct nlmsghdr *link),
                         void *context);
