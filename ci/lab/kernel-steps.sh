@@ -12,8 +12,8 @@ readonly KERNEL_C_TESTS=("netlink:" "link: the state" "guard:" "wire: frames" "w
   "wire: removing" "watch: a single sleeper" "xdp mode:" "xdp: the mode" "xdp: the loopback" "xdp: VLAN tags"
   "xdp: a kernel without" "xdp: a driver without" "xdp: a full ring" "xdp: a paused process" "xdp: each frame of many"
   "xdp: checksums" "xdp: a repeated SYN" "xdp: a send queue" "large sends: the kernel" "packet offloads: checksums"
-  "packet offloads: GSO frames are" "GSO receives: they keep" "busy poll:" "other programs:" "verifier:" "VLAN: frames" "bond:"
-  "broker: confined" "broker: it explains")
+  "packet offloads: GSO frames are" "GSO receives: they keep" "busy poll:" "other programs:" "verifier:" "VLAN: frames"
+  "bond:" "broker: confined" "broker: it explains")
 # Raw frames by the conformance suite, datagrams and streams.
 readonly KERNEL_TEST_CLASSES=(verbs.XdpConformanceTest verbs.PacketConformanceTest socket.DatagramUnicastOverVethXdpTest
   tcp.TcpOptionsOverVethTest)
