@@ -453,7 +453,7 @@ static void a_leg_of_another_program_is_refused(void)
     check_refused(scene.bond, EBUSY, "has the XDP program");
     CHECK_EQ(0, ibv_close_device(context));
     open_device(&scene);
-    check_refused(scene.leg[1], EBUSY, "an interface above");
+    check_refused(scene.leg[1], EBUSY, "has an AF_XDP socket already");
     close_scene(&scene);
 }
 
