@@ -113,6 +113,10 @@ static int apply_mode(struct xdp_port *port, enum sv_xdp_mode mode)
     if (port->native && (port->base.flags & IFF_LOOPBACK))
         return sv_explain(EOPNOTSUPP, "the loopback interface '%s' has no native XDP: run without "
                           "SOFTVERBS_XDP_MODE=%s", port->base.netdev, sv_xdp_mode_name(mode));
+    /* Not tried on a driver that has it. */
+    if (port->zero_copy && port->base.bond.ifindex != 0)
+        return sv_explain(EOPNOTSUPP, "'%s' is a bond, which has no zero copy here: SOFTVERBS_XDP_MODE=native copies",
+                          port->base.netdev);
     return 0;
 }
 
@@ -319,17 +323,9 @@ static int check_opened_legs(struct xdp_port *port)
     return error;
 }
 
-/* The number of queues that virtio_net had without the program is unknown: see sv_xdp_check_zero_copy_safe(). */
-static bool may_be_unsafe(const struct xdp_port *port, const struct sv_xdp_leg *leg)
-{
-    char driver[SV_XDP_DRIVER_BYTES], version[SV_XDP_DRIVER_BYTES];
-    sv_xdp_read_driver(leg->netdev, driver, version);
-    return port->zero_copy && strcmp(driver, "virtio_net") == 0;
-}
-
 int sv_xdp_port_open_leg(struct xdp_port *port, struct sv_xdp_leg *leg)
 {
-    int error = may_be_unsafe(port, leg) ? EOPNOTSUPP : check_leg(port, leg);
+    int error = check_leg(port, leg);
     return error != 0 ? error : sv_xdp_open_queues(port, leg);
 }
 

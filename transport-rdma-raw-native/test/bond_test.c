@@ -431,7 +431,7 @@ static void legs_that_cannot_be_served_are_refused(void)
     check_refused("svbvlan", EOPNOTSUPP, "below VLAN 5, is itself stacked on another interface");
     run("ip link del svbvlan");
     CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "zerocopy", 1));
-    check_refused(scene.bond, EOPNOTSUPP, "no zero copy");
+    check_refused(scene.bond, EOPNOTSUPP, "is a bond, which has no zero copy here");
     remove_bond(&scene);
 }
 
