@@ -164,6 +164,7 @@ final class AckInput {
         c.lastProgressNanos = now;
         c.sndUna = ack;
         c.unansweredTimeouts = 0;
+        f.recordUse();
         while (!sb.isEmpty() && Sequence.beforeOrAt(sb.endSeq(sb.head()), ack)) {
             int entry = sb.head();
             if (!sb.isSacked(entry)) {

@@ -3,10 +3,12 @@ package io.rdmaraw.tcp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.rdmaraw.tcp.send.Scoreboard;
 import io.rdmaraw.tcp.send.SendState;
 import org.junit.jupiter.api.Test;
 
@@ -48,6 +50,17 @@ class SendStateTest {
     @Test
     void bulkSenderReusesLargeSendState() {
         Dialogue d = Dialogue.established(Dialogue.plain());
+        SendState sendState = sendOfManyBuffers(d);
+        assertTrue(sendState.isIdle());
+        d.send(100);
+        assertSame(sendState, d.c.sendState);
+        d.says("PA 1001 len 100 ack 1").hears("A 1 ack 1101").saysNothing();
+        assertNull(d.c.sendState);
+        d.assertReleased();
+    }
+
+    /** Sends data in so many buffers that the state is too large for the pool. Returns the state, which is idle. */
+    private static SendState sendOfManyBuffers(Dialogue d) {
         for (int i = 0; i < 100; i++) {
             d.send(10);
         }
@@ -55,12 +68,54 @@ class SendStateTest {
         assertFalse(sendState.isPoolable());
         d.says("A 1 len 160 ack 1", "A 161 len 160 ack 1", "A 321 len 160 ack 1", "A 481 len 160 ack 1",
                 "A 641 len 160 ack 1", "A 801 len 160 ack 1", "PA 961 len 40 ack 1").hears("A 1 ack 1001");
-        assertTrue(sendState.isIdle());
+        return sendState;
+    }
+
+    /** Each reply is sent in the turn whose request acknowledges the previous reply, so no turn ends without data. */
+    @Test
+    void smallRepliesDoNotKeepLargeSendState() {
+        Dialogue d = Dialogue.established(Dialogue.plain());
+        SendState large = sendOfManyBuffers(d);
+        d.send(100).says("PA 1001 len 100 ack 1").hears("PA 1 len 10 ack 1101");
+        d.send(100).says("PA 1101 len 100 ack 11").hears("PA 11 len 10 ack 1201");
         d.send(100);
-        assertSame(sendState, d.c.sendState);
-        d.says("PA 1001 len 100 ack 1").hears("A 1 ack 1101").saysNothing();
+        assertNotSame(large, d.c.sendState);
+        SendState small = d.c.sendState;
+        assertTrue(small.isPoolable());
+        d.says("PA 1201 len 100 ack 21").hears("PA 21 len 10 ack 1301");
+        d.send(100);
+        assertSame(small, d.c.sendState);
+        d.says("PA 1301 len 100 ack 31").hears("A 31 ack 1401").saysNothing();
         assertNull(d.c.sendState);
         d.assertReleased();
+    }
+
+    /** The scoreboard of a reply with many segments in flight is kept for the next such reply only. */
+    @Test
+    void largeScoreboardIsKeptWhileItIsUsed() {
+        SendState sendState = new SendState();
+        sendState.reset(0);
+        assertTrue(sendState.markIdle());
+        fly(sendState, 1_000);
+        assertTrue(sendState.markIdle());
+        sendState.resume();
+        fly(sendState, 300);
+        assertTrue(sendState.markIdle());
+        sendState.resume();
+        fly(sendState, 100);
+        assertFalse(sendState.markIdle());
+    }
+
+    /** Sends segments, which are then acknowledged. */
+    private static void fly(SendState sendState, int segments) {
+        Scoreboard scoreboard = sendState.scoreboard;
+        for (int i = 0; i < segments; i++) {
+            scoreboard.append(scoreboard.endSeq() + 1, 0);
+        }
+        sendState.recordUse();
+        while (!scoreboard.isEmpty()) {
+            scoreboard.removeHead();
+        }
     }
 
     /** The second segment arrives while nothing is in flight. */

@@ -46,6 +46,10 @@ public final class SendQueue {
         return buffers.length;
     }
 
+    int bufferCount() {
+        return count;
+    }
+
     /** Appends the readable bytes of a buffer and takes over the reference. */
     public void add(ByteBuf buffer, int length) {
         if (count == buffers.length) {

@@ -6,10 +6,11 @@ package io.rdmaraw.tcp.send;
  */
 public final class SendState {
     private static final int MAX_POOLED_CAPACITY = 64;
+    /** A larger state is kept while the connection uses at least this fraction of it. */
+    private static final int MAX_CAPACITY_PER_USE = 4;
 
     /** Reason why a connection cannot send more, other than the path. */
     public enum Limit { NONE, PEER_WINDOW, SEND_BUFFER }
-
 
     public final SendQueue queue = new SendQueue();
     public final Scoreboard scoreboard = new Scoreboard();
@@ -33,6 +34,9 @@ public final class SendState {
      * with this instance; otherwise it is returned to the pool at the end of the connection's turn.
      */
     private boolean idle;
+    /** Largest numbers of segments in flight and of buffers in the queue since the state was last idle. */
+    private int maxSegments;
+    private int maxBuffers;
 
     public void reset(int seq) {
         queue.reset(seq);
@@ -43,15 +47,28 @@ public final class SendState {
         limit = Limit.NONE;
         awaitingSendRoom = false;
         idle = false;
+        maxSegments = 0;
+        maxBuffers = 0;
+    }
+
+    /** Records the size in use. Called before an acknowledgement reduces it. */
+    public void recordUse() {
+        maxSegments = Math.max(maxSegments, scoreboard.entryCount());
+        maxBuffers = Math.max(maxBuffers, queue.bufferCount());
     }
 
     /**
      * Marks the state as idle when all data is acknowledged. Returns false if it cannot be resumed and must be
-     * released.
+     * released: a recovery has used it, or it is much larger than what the connection has used since it was last idle.
+     * Otherwise a connection that replies in each turn would keep the memory of its largest reply.
      */
     public boolean markIdle() {
-        idle = recovery.isUnused();
+        idle = recovery.isUnused() && fits(scoreboard.capacity(), maxSegments) && fits(queue.capacity(), maxBuffers);
         return idle;
+    }
+
+    private static boolean fits(int capacity, int used) {
+        return capacity <= MAX_POOLED_CAPACITY || capacity / MAX_CAPACITY_PER_USE <= used;
     }
 
     public boolean isIdle() {
@@ -65,6 +82,8 @@ public final class SendState {
         splitRestBytes = 0;
         smallEndSeq = queue.endSeq();
         awaitingSendRoom = false;
+        maxSegments = 0;
+        maxBuffers = 0;
     }
 
     /** Returns whether the state is small enough for the pool. */
