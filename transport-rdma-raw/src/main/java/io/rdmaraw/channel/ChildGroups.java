@@ -31,8 +31,9 @@ final class ChildGroups {
             Class<?> type = acceptor.getClass();
             return (EventLoopGroup) MethodHandles.privateLookupIn(type, MethodHandles.lookup())
                     .findVarHandle(type, "childGroup", EventLoopGroup.class).get(acceptor);
-        } catch (ReflectiveOperationException | RuntimeException e) {
-            // Not accessible, for example because Netty is a named module. The first connection shows the group, too.
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
+            // Not accessible: Netty is a named module, or a native image lacks the field. The first connection shows
+            // the group, too.
             return null;
         }
     }

@@ -5,8 +5,10 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
+import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.IoHandle;
 import io.netty.channel.unix.GenericUnixChannelOption;
 import io.netty.channel.unix.SegmentedDatagramPacket;
@@ -108,8 +110,9 @@ final class NativeImageMetadata {
                 entries.put(each.getName(), "{\"type\": " + quoted(each.getName())
                         + ", \"methods\": [{\"name\": \"<init>\", \"parameterTypes\": []}]}");
             }
-            // These classes refer to their own fields by name.
-            if (calls(each, MethodHandles.Lookup.class, "findVarHandle")) {
+            // These classes refer to their own fields by name. OTHER_FIELDS has the fields of other classes.
+            if (calls(each, MethodHandles.Lookup.class, "findVarHandle")
+                    && !calls(each, MethodHandles.class, "privateLookupIn")) {
                 entries.put(each.getName(), "{\"type\": " + quoted(each.getName()) + ", \"allDeclaredFields\": true}");
             }
             // Netty checks by reflection which methods of a handler can be skipped.
@@ -120,6 +123,9 @@ final class NativeImageMetadata {
         for (Class<?> asked : REFLECTED.keySet()) {
             entries.put(asked.getName(), entry(asked, REFLECTED.get(asked)));
         }
+        OTHER_FIELDS.forEach((type, fields) -> entries.put(type, "{\"type\": " + quoted(type) + ", \"fields\": ["
+                + fields.stream().map(field -> "{\"name\": " + quoted(existing(type, field)) + "}")
+                .collect(Collectors.joining(", ")) + "]}"));
         return List.copyOf(entries.values());
     }
 
@@ -129,6 +135,20 @@ final class NativeImageMetadata {
             MemorySegment.class, List.of(method(MemorySegment.class, "ofAddress", long.class)),
             GenericUnixChannelOption.class, List.of(),
             SegmentedDatagramPacket.class, List.of());
+
+    /** Fields of Netty that our code looks up by name. {@code NativeImageMetadataTest} checks the list. */
+    private static final Map<String, List<String>> OTHER_FIELDS = Map.of(
+            ServerBootstrap.class.getName() + "$ServerBootstrapAcceptor", List.of("childGroup"),
+            DefaultFileRegion.class.getName(), List.of("file", "transferred"));
+
+    /** Returns the name of a field, which must exist. */
+    private static String existing(String type, String field) {
+        try {
+            return Class.forName(type).getDeclaredField(field).getName();
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
 
     private static Method method(Class<?> type, String name, Class<?>... parameters) {
         try {

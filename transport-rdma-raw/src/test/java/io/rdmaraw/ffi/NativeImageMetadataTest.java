@@ -118,6 +118,10 @@ class NativeImageMetadataTest {
         assertEquals(Set.of("io.rdmaraw.ffi.NativeCall.addressFirst"), callers("java.lang.invoke.MethodHandles$Lookup",
                 Set.of("findStatic", "findVirtual", "findConstructor", "findSpecial", "findGetter", "findSetter",
                         "findStaticVarHandle", "findClass", "unreflect")));
+        // These classes look up fields of other classes.
+        assertEquals(Set.of("io.rdmaraw.channel.ChildGroups.read",
+                "io.rdmaraw.tcp.stack.send.FileRegionAccess.<clinit>"), callers("java.lang.invoke.MethodHandles",
+                Set.of("privateLookupIn")));
         assertEquals(Set.of("io.rdmaraw.ffi.TransportVersion.get"), callers(Class.class.getName(), Set.of("getResource",
                 "getResourceAsStream")));
         assertEquals(Set.of("io.rdmaraw.ffi.TransportVersion.locations"), callers(ClassLoader.class.getName(),

@@ -26,7 +26,7 @@ public final class FileRegionAccess {
                     MethodHandles.privateLookupIn(DefaultFileRegion.class, MethodHandles.lookup());
             file = lookup.findVarHandle(DefaultFileRegion.class, "file", FileChannel.class);
             transferred = lookup.findVarHandle(DefaultFileRegion.class, "transferred", long.class);
-        } catch (ReflectiveOperationException | RuntimeException e) {
+        } catch (ReflectiveOperationException | RuntimeException | LinkageError e) {
             // transferTo() does the same with more copies.
             file = null;
         }
