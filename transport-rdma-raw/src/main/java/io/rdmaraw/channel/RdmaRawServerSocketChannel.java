@@ -43,9 +43,10 @@ import java.util.List;
  * }
  *
  * <p>{@link RdmaRawIoHandlerConfig.Builder#device(String)} selects the device. All loops of the group serve the port,
- * or only the channel's loop if {@link RdmaRawChannelOption#SO_REUSEPORT} is set. Use the same group for server and
- * child channels, or set {@link RdmaRawChannelOption#ACCEPT_GROUP}. Otherwise the first connections are passed between
- * loops.
+ * or only the channel's loop if {@link RdmaRawChannelOption#SO_REUSEPORT} is set. If a {@code ServerBootstrap} has
+ * another group for the child channels, the port moves to the loops of that group after bind. A connection that is
+ * opened before the end of the move can be on another loop than its segments, which are then passed between loops. If
+ * this matters, use one group, or set {@link RdmaRawChannelOption#ACCEPT_GROUP}.
  */
 public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel implements ServerSocketChannel {
     private static final InternalLogger LOGGER = InternalLoggerFactory.getInstance(RdmaRawServerSocketChannel.class);
@@ -69,7 +70,10 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     private TakeoverPort takeoverPort;
     /** Null before the first call of {@link #listen}. */
     private Boolean listensByDevice;
-    /** Whether the first connection has determined which group serves the port. */
+    /**
+     * Whether it is known which group serves the port: {@link ChildGroups} or the first connection has shown the group
+     * of the child channels.
+     */
     private volatile boolean servingGroupDecided;
 
     /** Creates an open, unregistered channel. */
@@ -170,8 +174,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
      * Handles the registration of an accepted connection with a loop. Called on that loop.
      *
      * <p>If the first connection is registered with another group, the loops of that group serve the port from then on.
-     * Each segment then arrives on the loop of its connection and need not be forwarded. If {@link ChildGroups} knows
-     * the group, the port moves when it is bound.
+     * Each segment then arrives on the loop of its connection and need not be forwarded. Does nothing if
+     * {@link #serveByChildGroupIfKnown} has moved the port before.
      */
     void onConnectionRegistered(EventLoop loop) {
         if (servingGroupDecided) {
@@ -181,6 +185,21 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         EventLoopGroup group = loop.parent();
         if (RdmaRawEventLoopGroup.isRdmaRaw(group)) {
             runOnLoop(() -> serveByGroup(group), () -> { });
+        }
+    }
+
+    /**
+     * Moves the port to the loops of the child group, if that is known before the first connection. Until the end of
+     * the move, connections can open on other loops than those that receive their segments later, and these segments
+     * are forwarded until the connection ends. Therefore the move does not wait for a connection.
+     */
+    private void serveByChildGroupIfKnown() {
+        EventLoopGroup childGroup = ChildGroups.findOrNull(pipeline());
+        if (listeningPort != null && childGroup != eventLoop().parent()
+                && RdmaRawEventLoopGroup.isRdmaRaw(childGroup)) {
+            // The first connection has nothing to decide. serveByGroup() clears this if it cannot move the port yet.
+            servingGroupDecided = true;
+            serveByGroup(childGroup);
         }
     }
 
@@ -257,12 +276,7 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
         localAddress = listen(requireResolved(address));
         if (listensByDevice) {
             ioHandler().config().missingDeviceWarning().warnIfDeviceMissing(localAddress);
-            EventLoopGroup childGroup = ChildGroups.findOrNull(pipeline());
-            if (childGroup != eventLoop().parent() && RdmaRawEventLoopGroup.isRdmaRaw(childGroup)) {
-                // Segments of connections that are opened during the move would be forwarded for ever.
-                servingGroupDecided = true;
-                serveByGroup(childGroup);
-            }
+            serveByChildGroupIfKnown();
         }
     }
 
@@ -358,6 +372,8 @@ public final class RdmaRawServerSocketChannel extends AbstractRdmaRawChannel imp
     @Override
     void registrationDone() {
         inbox.registrationDone();
+        // Not in joinLoop(): the inbox is off the loop until now, and the port does not move then.
+        serveByChildGroupIfKnown();
     }
 
     @Override

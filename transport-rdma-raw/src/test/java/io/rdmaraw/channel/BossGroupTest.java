@@ -315,6 +315,29 @@ class BossGroupTest {
         }
     }
 
+    /**
+     * A server channel moves to a boss loop on the device of the workers, where its port is opened anew. The workers
+     * take over the port at once, as after bind.
+     */
+    @Test
+    void workersTakeOverPortOfMovedServerChannel() throws InterruptedException {
+        RdmaRawEventLoopGroup first = bossesOn(LoopDevice.inMemory().name);
+        try {
+            Channel listener = new ServerBootstrap().group(first, fixture.servers)
+                    .channel(RdmaRawServerSocketChannel.class).childHandler(new StreamFixture.Echo())
+                    .bind(new InetSocketAddress(InetAddress.ofLiteral(SERVER), 0)).sync().channel();
+            listener.deregister().sync();
+            bosses.register(listener).sync();
+            awaitFollowed();
+            InetSocketAddress server = (InetSocketAddress) listener.localAddress();
+            awaitOnOwnLoops(server, talk(server, 0));
+            assertEquals(0, moved(boss()));
+            listener.close().sync();
+        } finally {
+            first.shutdownGracefully(0, 10, TimeUnit.SECONDS).syncUninterruptibly();
+        }
+    }
+
     private ChannelFuture listenAgain(InetSocketAddress server, EventLoopGroup accepting, EventLoopGroup serving)
             throws InterruptedException {
         return new ServerBootstrap().group(accepting, serving).channel(RdmaRawServerSocketChannel.class)
