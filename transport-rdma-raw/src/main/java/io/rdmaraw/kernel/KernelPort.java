@@ -99,8 +99,6 @@ public final class KernelPort {
     }
 
     private KernelListener use(KernelListener opened) {
-        silenceChecked = false;
-        filterFailure = null;
         listener = opened;
         return opened;
     }
@@ -178,6 +176,10 @@ public final class KernelPort {
         try {
             current.ignoreSteered(steered);
         } catch (IOException e) {
+            if (current != listener) {
+                // The port was closed meanwhile.
+                return;
+            }
             if (silenceChecked) {
                 warnOfAnswers(current.port(), e);
             } else {
@@ -246,7 +248,7 @@ public final class KernelPort {
         }
     }
 
-    /** Closes the socket, also a suspended one. */
+    /** Closes the socket, also a suspended one. The server may then listen on the device alone. */
     public void close() {
         KernelListener current = listener;
         if (current != null) {
@@ -257,5 +259,7 @@ public final class KernelPort {
             Libc.close(suspendedFd);
             suspendedFd = -1;
         }
+        silenceChecked = false;
+        filterFailure = null;
     }
 }
