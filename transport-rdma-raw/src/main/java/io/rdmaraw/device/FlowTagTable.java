@@ -202,8 +202,11 @@ final class FlowTagTable {
         boolean isSpecial = entry.spec.type() != FlowType.NORMAL;
         entry.flow = queue.steer(isSpecial ? entry.spec : entry.spec.toBuilder().tag(entry.tag).build());
         String problem = entry.flow.addressProblem();
-        if (problem != null && device.reportedReasons().putIfAbsent(problem, System.nanoTime()) == null) {
-            LOGGER.warn("{}: {}", device.name(), problem);
+        if (problem != null) {
+            LOGGER.debug("{}: rule {}: {}", device.name(), entry.spec, problem);
+            if (device.reportedReasons().putIfAbsent(problem, System.nanoTime()) == null) {
+                LOGGER.warn("{}: {}", device.name(), problem);
+            }
         }
     }
 

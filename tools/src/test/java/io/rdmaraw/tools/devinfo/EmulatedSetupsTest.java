@@ -146,7 +146,7 @@ class EmulatedSetupsTest {
         List<String> command = new ArrayList<>(List.of("setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"));
         command.addAll(java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1"));
         String output = run(setup, 1, command, "--wire", "cable", "--wire", "cable");
-        assertTrue(output.contains("may not arrive, because emulated0 cannot list this address"), output);
+        assertTrue(output.contains("may not arrive, because emulated0 cannot list them"), output);
         assertTrue(output.contains("CAP_NET_RAW"), output);
     }
 
@@ -155,7 +155,7 @@ class EmulatedSetupsTest {
     void interfaceThatCannotBeSeenIsReported() throws Exception {
         String output = run("other-namespace", 0, java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1",
                 "--seconds", "1"), "--wire", "cable", "--wire", "cable");
-        assertTrue(output.contains("cannot list this address: it is not in this network namespace"), output);
+        assertTrue(output.contains("cannot list them: it is not in this network namespace"), output);
     }
 
     /** Without CAP_IPC_LOCK, as in a container, the error names the limit to raise and its current value. */

@@ -61,7 +61,10 @@ public final class Flow extends VerbsObject {
                 ? PortMacAddress.acquire(context.providerDeviceName(), port, spec.destinationMac()) : null;
     }
 
-    /** Returns why the port may not receive frames for the rule's destination MAC address, or null if it does. */
+    /**
+     * Returns why the port may not receive frames for the rule's destination MAC address, or null if it does. The text
+     * is the same for all such rules on a port.
+     */
     public String addressProblem() {
         return destinationMac == null ? null : destinationMac.problem();
     }

@@ -52,7 +52,10 @@ public final class PortMacAddress {
         }
     }
 
-    /** Returns why the port cannot receive frames for the address, or null if it can. */
+    /**
+     * Returns why the port may not receive frames for the address, or null if it does. The text does not name the
+     * address, so that it is the same for all addresses of the port.
+     */
     public String problem() {
         return problem;
     }
@@ -80,8 +83,8 @@ public final class PortMacAddress {
         }
     }
 
-    private String problem(String list, String reason) {
-        return "frames for " + text(key.mac) + " may not arrive, because " + list + " cannot list this address: "
+    private static String problem(String list, String reason) {
+        return "frames for other addresses than the port's own may not arrive, because " + list + " cannot list them: "
                 + reason + ". Physical functions without virtual functions are not affected";
     }
 
