@@ -196,7 +196,7 @@ public final class RdmaRawIoHandler implements IoHandler {
 
     private void dispatchAsyncEvents() {
         for (DeviceQueue deviceQueue : turn.deviceQueues()) {
-            deviceQueue.device().dispatchAsyncEvents();
+            deviceQueue.dispatchAsyncEvents();
         }
     }
 

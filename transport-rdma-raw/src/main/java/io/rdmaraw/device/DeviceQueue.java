@@ -57,6 +57,8 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * again; the nested call does nothing.
      */
     private boolean dispatching;
+    /** Set when the queue has failed for good. A task removes it. */
+    private boolean ending;
     /** Set when the device is gone. After that only {@link #close} may be called. */
     private boolean removed;
     private final QueueStatistics statistics;
@@ -278,15 +280,41 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         }
     }
 
-    /** Handles a failed device: dispatches its pending asynchronous events, then closes its channels. */
-    private void handleDeviceFailure(VerbsException cause) {
-        LOGGER.warn("{} port {}: the device fails, its channels are closed", device.name(), portNumber, cause);
-        endQueue();
-    }
-
-    private void endQueue() {
+    /** Dispatches the asynchronous events of the device. If they cannot be read, the device has failed. */
+    public void dispatchAsyncEvents() {
+        if (ending || removed) {
+            return;
+        }
         try {
             device.dispatchAsyncEvents();
+        } catch (VerbsException e) {
+            handleDeviceFailure(e);
+        }
+    }
+
+    /** Handles a failed device: dispatches its pending asynchronous events, then closes its channels. */
+    private void handleDeviceFailure(VerbsException cause) {
+        if (!ending) {
+            LOGGER.warn("{} port {}: the device fails, its channels are closed", device.name(), portNumber, cause);
+            endQueue(true);
+        }
+    }
+
+    /** @param isLogged whether a failure of the device has been logged */
+    private void endQueue(boolean isLogged) {
+        if (ending) {
+            return;
+        }
+        ending = true;
+        try {
+            device.dispatchAsyncEvents();
+        } catch (VerbsException e) {
+            // No event reports the removal. Loops that open the name must not get the failed device.
+            device.countAsRemoved();
+            if (!isLogged) {
+                LOGGER.warn("{} port {}: the device has failed or was removed, and its events cannot be read; its"
+                        + " channels are closed", device.name(), portNumber, e);
+            }
         } finally {
             loop.execute(this::handleDeviceRemoval);
         }
@@ -428,7 +456,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         } catch (VerbsException e) {
             // The kernel closes the channel of a removed device. Its asynchronous event is logged.
             if (e.errno() == Errno.EIO) {
-                endQueue();
+                endQueue(false);
             } else {
                 handleDeviceFailure(e);
             }

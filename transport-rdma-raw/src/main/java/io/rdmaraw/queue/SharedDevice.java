@@ -94,8 +94,8 @@ public final class SharedDevice {
     }
 
     /**
-     * Opens a device, or adds a reference if it is already open. A device whose fatal event has been dispatched does
-     * not count as open.
+     * Opens a device, or adds a reference if it is already open. A removed device does not count as
+     * open; see {@link #countAsRemoved}.
      *
      * @throws io.rdmaraw.verbs.VerbsException if the device does not exist, cannot be opened, or cannot carry
      *         the transport
@@ -319,6 +319,8 @@ public final class SharedDevice {
     /**
      * Reads all pending asynchronous events and notifies every listener of each. Does not wait for events, but
      * waits for another loop that is dispatching events at the same time.
+     *
+     * @throws io.rdmaraw.verbs.VerbsException if the events cannot be read, perhaps because the device was removed
      */
     public void dispatchAsyncEvents() {
         // Any loop may read an event. Listeners must be notified before the next event is read and before another
@@ -335,13 +337,17 @@ public final class SharedDevice {
         if (event.type() == AsyncEventType.DEVICE_FATAL) {
             // Logged before the channels close, because a program may end when they do.
             LOGGER.warn("{}: the device has failed or was removed; its channels are closed", name);
-            // From now on, opening the name opens a new device.
-            synchronized (OPEN_DEVICES) {
-                OPEN_DEVICES.remove(name, this);
-            }
+            countAsRemoved();
         }
         for (AsyncListener listener : listeners) {
             listener.onAsyncEvent(event);
+        }
+    }
+
+    /** From now on, {@link #acquire} of the name opens a new device. */
+    public void countAsRemoved() {
+        synchronized (OPEN_DEVICES) {
+            OPEN_DEVICES.remove(name, this);
         }
     }
 

@@ -9,6 +9,8 @@ import io.rdmaraw.device.DeviceQueue;
 import io.rdmaraw.device.RecoveryRateLimiter;
 import io.rdmaraw.faults.SoftverbsFaults;
 import io.rdmaraw.ffi.Errno;
+import io.rdmaraw.ffi.Libc;
+import io.rdmaraw.ffi.NativeCall;
 import io.rdmaraw.memory.Slab;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.SharedDevice;
@@ -20,6 +22,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -27,6 +30,7 @@ import java.util.concurrent.TimeUnit;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 /** After a device fault the channels continue and are notified, and lost frames are counted. */
@@ -35,6 +39,7 @@ class RdmaRawChannelRecoveryTest {
     private static final int IBV_WC_LOC_LEN_ERR = 1;
     private static final int IBV_WC_LOC_PROT_ERR = 4;
     private static final int IBV_WC_GENERAL_ERR = 21;
+    private static final int AT_FDCWD = -100;
 
     private final LoopDevice device = new LoopDevice();
     private final RdmaRawEventLoopGroup group = new RdmaRawEventLoopGroup(2);
@@ -332,6 +337,48 @@ class RdmaRawChannelRecoveryTest {
         }).sync();
         assertTrue(receiver.closeFuture().await(30, TimeUnit.SECONDS));
         assertTrue(sender.closeFuture().await(30, TimeUnit.SECONDS));
+    }
+
+    /**
+     * The asynchronous events of a removed device cannot be read either. The queue that notices it closes its channels,
+     * and another loop notices it itself.
+     */
+    @Test
+    @Tag("softverbs")
+    void deviceWithoutEventsEndsItsChannels() throws Exception {
+        DeviceQueue queue = receiver.deviceQueue();
+        int failing = openFailing();
+        try (WarningsOf log = new WarningsOf(DeviceQueue.class)) {
+            receiver.eventLoop().submit(() -> {
+                Libc.replace(shared.context().asyncFd(), failing);
+                Libc.replace(queue.completionChannel().fd(), failing);
+                queue.pollCompletionEvent();
+                assertNotSame(shared, acquireAndRelease(device.name), "the device of a new channel");
+            }).sync();
+            assertTrue(receiver.closeFuture().await(30, TimeUnit.SECONDS));
+            String failure = device.name + " port 1: the device has failed or was removed, and its events cannot be"
+                    + " read; its channels are closed";
+            assertEquals(List.of(failure), log.messages().stream().filter(failure::equals).toList());
+            StreamFixture.settle(sender.eventLoop());
+            assertTrue(sender.closeFuture().await(30, TimeUnit.SECONDS));
+            assertEquals(2, log.messages().size(), () -> "not one for each queue: " + log.messages());
+        } finally {
+            Libc.close(failing);
+        }
+    }
+
+    /** Opens a file whose first bytes cannot be read: EIO. */
+    private static int openFailing() {
+        try (Arena arena = Arena.ofConfined()) {
+            return NativeCall.intValue(Libc.address("openat"), AT_FDCWD, arena.allocateFrom("/proc/self/mem").address(),
+                    0, 0);
+        }
+    }
+
+    private static SharedDevice acquireAndRelease(String name) {
+        SharedDevice acquired = SharedDevice.acquire(name);
+        acquired.release();
+        return acquired;
     }
 
     /** A program may end as soon as its channels are closed. */
