@@ -242,11 +242,10 @@ final class SuccessorAcceptor {
 
     private void handOver(TakeoverConnection successor, List<TakeoverPort> handedOver, List<TakeoverPort> offered)
             throws IOException {
-        List<TcpStack> stacks = stacksOf(handedOver);
         handover.startForwarding(
                 handedOver.stream().map(port -> TakeoverPort.handoverPort(port.description())).toList(),
                 forwardingTo(successor, handedOver, offered));
-        TakeoverPort.awaitLoops(PortHandover.processReceived(stacks));
+        TakeoverPort.awaitLoops(PortHandover.processReceived(stacksOf(handedOver)));
         for (TakeoverPort port : handedOver) {
             TakeoverPort.awaitLoops(port.suspend());
         }
@@ -255,7 +254,8 @@ final class SuccessorAcceptor {
         requireType(TakeoverMessage.Serving.class, successor.receive(SERVE_TIMEOUT_NANOS));
         handedOver.forEach(port -> port.setShared(true));
         // The queues may have frames that arrived before the successor served, or that only this process received.
-        TakeoverPort.awaitLoops(PortHandover.processReceived(stacks));
+        // Their loops are determined again, because a port may have moved since the offer.
+        TakeoverPort.awaitLoops(PortHandover.processReceived(stacksOf(handedOver)));
         handover.role(Role.DRAINING);
         successor.send(new TakeoverMessage.Done());
     }
@@ -263,13 +263,15 @@ final class SuccessorAcceptor {
     private static BiPredicate<TcpStack, ByteBuf> forwardingTo(TakeoverConnection successor,
             List<TakeoverPort> handedOver, List<TakeoverPort> offered) {
         Map<TcpStack, Integer> portIndexes = new HashMap<>();
+        // A loop that a port moves to later has no entry. Its frames get the index of a port that the successor has.
+        int anyIndex = offered.indexOf(handedOver.getFirst());
         handedOver.forEach(port ->
                 port.stacks().forEach(stack -> portIndexes.putIfAbsent(stack, offered.indexOf(port))));
         return (stack, frame) -> {
             byte[] bytes = new byte[frame.readableBytes()];
             frame.getBytes(frame.readerIndex(), bytes);
             // If the successor has ended or its socket is full, the frame counts as dropped and the peer retransmits.
-            return successor.trySend(new TakeoverMessage.Frame(portIndexes.getOrDefault(stack, 0), bytes));
+            return successor.trySend(new TakeoverMessage.Frame(portIndexes.getOrDefault(stack, anyIndex), bytes));
         };
     }
 

@@ -1,9 +1,11 @@
 package io.rdmaraw.testsuite.tcp;
 
+import io.netty.bootstrap.ServerBootstrap;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.netty.util.internal.logging.JdkLoggerFactory;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
 import io.rdmaraw.channel.RdmaRawIoHandlerConfig;
+import io.rdmaraw.channel.RdmaRawServerSocketChannel;
 import io.rdmaraw.channel.RdmaRawTakeover;
 import io.rdmaraw.testsuite.net.Await;
 import io.rdmaraw.testsuite.net.NetworkNamespace;
@@ -53,11 +55,13 @@ final class RestartedServer implements AutoCloseable {
      *
      * @param killedAt log message of its takeover at which the process kills itself; empty for never. With the
      *     prefix {@value #STOP}, the process stops itself (SIGSTOP) instead.
+     * @param boss whether a loop of another group accepts the connections
      */
     static RestartedServer start(NetworkNamespace namespace, SoftDevice kind, String networkInterface, String address,
-            int port, Path socket, String killedAt) {
+            int port, Path socket, String killedAt, boolean boss) {
         List<String> command = new ArrayList<>(ServingProcess.command(kind, RestartedServer.class,
-                kind.on(networkInterface), address, Integer.toString(port), socket.toString(), killedAt));
+                kind.on(networkInterface), address, Integer.toString(port), socket.toString(), killedAt,
+                boss ? "boss" : ""));
         return new RestartedServer(namespace.start(command.toArray(String[]::new)));
     }
 
@@ -141,12 +145,17 @@ final class RestartedServer implements AutoCloseable {
         AtomicBoolean handedOver = new AtomicBoolean();
         RdmaRawTakeover takeover;
         RdmaRawEventLoopGroup group;
+        RdmaRawEventLoopGroup boss;
         try {
             takeover = RdmaRawTakeover.open(Path.of(arguments[3]));
-            group = new RdmaRawEventLoopGroup(LOOPS,
-                    RdmaRawIoHandlerConfig.builder().device(device).takeover(takeover).build());
-            TcpHost.listen(group, group, TcpHost.address(arguments[1], Integer.parseInt(arguments[2])),
-                    new TcpHost.Echo());
+            RdmaRawIoHandlerConfig config =
+                    RdmaRawIoHandlerConfig.builder().device(device).takeover(takeover).build();
+            group = new RdmaRawEventLoopGroup(LOOPS, config);
+            boss = arguments[5].isEmpty() ? group : new RdmaRawEventLoopGroup(1, config);
+            // Without ACCEPT_GROUP, so that the port moves from the boss loop to the others.
+            new ServerBootstrap().group(boss, group).channel(RdmaRawServerSocketChannel.class)
+                    .childHandler(new TcpHost.Echo())
+                    .bind(TcpHost.address(arguments[1], Integer.parseInt(arguments[2]))).sync();
             takeover.begin(new RdmaRawTakeover.Listener() {
                 @Override
                 public void handedOver(long successorPid) {
@@ -174,6 +183,7 @@ final class RestartedServer implements AutoCloseable {
         }
         System.out.println(DRAINED);
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
+        boss.shutdownGracefully(0, 1, TimeUnit.SECONDS).sync();
         takeover.close();
         System.exit(0);
     }

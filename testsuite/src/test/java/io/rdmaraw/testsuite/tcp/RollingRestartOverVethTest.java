@@ -16,7 +16,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
@@ -68,20 +67,25 @@ class RollingRestartOverVethTest {
     }
 
     private RestartedServer start(SoftDevice kind, String killedAt) {
-        return RestartedServer.start(pair.ours().namespace(), kind, pair.ours().name(), address, PORT,
-                directory.resolve("takeover.sock"), killedAt);
+        return start(kind, killedAt, false);
     }
 
+    private RestartedServer start(SoftDevice kind, String killedAt, boolean boss) {
+        return RestartedServer.start(pair.ours().namespace(), kind, pair.ours().name(), address, PORT,
+                directory.resolve("takeover.sock"), killedAt, boss);
+    }
+
+    /** With a boss loop, the port of each process also moves to other loops, perhaps during the takeover. */
     @ParameterizedTest
-    @EnumSource(names = {"PACKET", "XDP_TAP"})
-    void rollingRestartsFailNoRequest(SoftDevice kind, TestNetwork network) {
+    @CsvSource({"PACKET,false", "PACKET,true", "XDP_TAP,true"})
+    void rollingRestartsFailNoRequest(SoftDevice kind, boolean boss, TestNetwork network) {
         prepare(network);
-        RestartedServer serving = start(kind, "").await(RestartedServer.SERVES);
+        RestartedServer serving = start(kind, "", boss).await(RestartedServer.SERVES);
         try (RequestLoad load = RequestLoad.start(clients, address, PORT)) {
             for (int i = 0; i < RESTARTS; i++) {
                 load.awaitMore(REQUESTS_OF_EACH);
                 RestartedServer before = serving;
-                serving = start(kind, "");
+                serving = start(kind, "", boss);
                 serving.await(RestartedServer.SERVES);
                 before.await(RestartedServer.HANDED_OVER);
                 assertEquals(0, before.awaitEnd(), before::output);
@@ -91,7 +95,8 @@ class RollingRestartOverVethTest {
             load.awaitMore(REQUESTS_OF_EACH);
             load.end();
             assertEquals(List.of(), load.failures(), "failures of " + load.requests() + " requests");
-            System.out.println(kind + ": " + load.requests() + " requests, " + RESTARTS + " restarts, no failure");
+            System.out.println(kind + (boss ? " with a boss loop: " : ": ")
+                    + load.requests() + " requests, " + RESTARTS + " restarts, no failure");
         } finally {
             serving.close();
         }
