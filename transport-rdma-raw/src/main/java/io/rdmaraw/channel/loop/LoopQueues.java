@@ -41,7 +41,7 @@ public final class LoopQueues {
     private final List<DeviceQueue> queues = new ArrayList<>();
 
     /**
-     * Creates a loop without queues.
+     * Creates the set of a loop's queues, which is empty.
      *
      * @param metricsByKind the metrics of the users of a queue, by their kind
      */

@@ -99,8 +99,8 @@ public final class FlowSpec {
     }
 
     /**
-     * Returns the form of this rule for a queue on a port: a rule that names this port is equal to one without a port.
-     * For the transport, not for programs.
+     * Returns this rule as it applies to a queue on a port. If the rule names that port, the result names none, so that
+     * it is equal to the result for the same rule without a port. For the transport, not for programs.
      */
     public FlowSpec forQueueOn(int queuePort) {
         return devicePort == queuePort ? toBuilder().queuePort().build() : this;

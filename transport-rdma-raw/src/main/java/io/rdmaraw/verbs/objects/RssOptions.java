@@ -43,8 +43,8 @@ public final class RssOptions {
      * @param table  the work queues that receive the frames
      * @param fields the hashed fields, an OR of {@link #SOURCE_IPV4} and so on
      * @param key    {@link #KEY_LENGTH_BYTES} bytes; the array is copied
-     * @param port   the port whose frames are received, from 1. An RSS queue pair has no transition to INIT, which
-     *               selects it for others
+     * @param port   the port whose frames are received, from 1. Other queue pairs get their port with the transition to
+     *               INIT, which an RSS queue pair does not have
      * @throws IllegalArgumentException if {@code fields} combines IPv4 with IPv6, or TCP with UDP (verbs.h
      *         forbids both)
      */
