@@ -56,7 +56,7 @@ class ArchitectureTest {
                     "tcp.stack.port", "host.userspace", "host.loopback", "host.kernel")
             .whereLayer("device").mayOnlyBeAccessedByLayers("channel", "udp", "tcp.stack", "host.userspace")
             .whereLayer("loop").mayOnlyBeAccessedByLayers("channel", "udp", "kernel", "tcp.stack", "tcp.stack.receive",
-                    "host.userspace", "host", "device")
+                    "host.userspace", "host", "device", "capture")
             .whereLayer("tcp").mayOnlyBeAccessedByLayers("channel", "takeover", "kernel", "tcp.stack",
                     "tcp.stack.receive", "tcp.stack.send")
             .whereLayer("net").mayOnlyBeAccessedByLayers("channel", "udp", "takeover", "kernel", "tcp.stack",

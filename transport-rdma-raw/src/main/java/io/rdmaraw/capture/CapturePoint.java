@@ -1,9 +1,10 @@
 package io.rdmaraw.capture;
 
+import io.rdmaraw.loop.LoopTasks;
+
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
 
 /** A place at which frames can be captured: the queue of one loop on one device port. Thread-safe. */
@@ -14,7 +15,11 @@ public final class CapturePoint implements AutoCloseable {
     private final int portNumber;
     private final String loopName;
     private final Executor loop;
-    private final Consumer<FrameTap> setTap;
+    /** Null after the queue was closed. Used on the loop. */
+    private Consumer<FrameTap> setTapOrNull;
+    /** The tap that the queue should have, or null. */
+    private volatile FrameTap wantedTapOrNull;
+    private volatile boolean closed;
 
     private CapturePoint(String deviceName, int portNumber, String loopName, Executor loop,
                          Consumer<FrameTap> setTap) {
@@ -22,11 +27,12 @@ public final class CapturePoint implements AutoCloseable {
         this.portNumber = portNumber;
         this.loopName = loopName;
         this.loop = loop;
-        this.setTap = setTap;
+        setTapOrNull = setTap;
     }
 
     /**
-     * Registers the queue of the calling thread, which is the loop's. A running capture includes it.
+     * Registers the queue of the calling thread, which is the loop's. A running capture includes it. If the capture
+     * cannot, the queue is registered all the same.
      *
      * @param loop   runs tasks on the loop
      * @param setTap receives the tap of a capture, or null at its end. Called on the loop
@@ -55,26 +61,40 @@ public final class CapturePoint implements AutoCloseable {
         return loopName;
     }
 
+    /** Returns whether the queue was closed. Its tap then has received all frames. */
+    boolean isClosed() {
+        return closed;
+    }
+
     /**
-     * Sets or removes the tap on the loop.
+     * Sets or removes the tap on the loop. If the loop has no room for the task, this happens later. Tasks may then
+     * run in another order, so each task sets the tap of the latest call.
      *
      * @param done runs afterwards, and also if the loop has terminated
      */
     void setTap(FrameTap tapOrNull, Runnable done) {
-        try {
-            loop.execute(() -> {
-                setTap.accept(tapOrNull);
-                done.run();
-            });
-        } catch (RejectedExecutionException e) {
-            // The loop has terminated, so its queue has no frames any more.
+        wantedTapOrNull = tapOrNull;
+        LoopTasks.executeOrElse(loop, () -> {
+            if (setTapOrNull != null) {
+                setTapOrNull.accept(wantedTapOrNull);
+            }
             done.run();
-        }
+        }, done);
     }
 
-    /** Unregisters the queue. Frames captured so far can still be read. */
+    @Override
+    public String toString() {
+        return "the queue of loop " + loopName + " on " + deviceName + " port " + portNumber;
+    }
+
+    /** Unregisters the queue and removes its tap. Called on the loop. Frames captured so far can still be read. */
     @Override
     public void close() {
         OPEN.remove(this);
+        if (setTapOrNull != null) {
+            setTapOrNull.accept(null);
+            setTapOrNull = null;
+        }
+        closed = true;
     }
 }

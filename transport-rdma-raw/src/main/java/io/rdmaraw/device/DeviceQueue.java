@@ -465,10 +465,10 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
 
     public void close() {
         device.removeListener(this);
-        capturePoint.close();
         List.copyOf(closeActions).forEach(Runnable::run);
         tags.close();
         dispatcher.close();
+        capturePoint.close();
         frameQueue.close();
         completionChannel.close();
         device.release();

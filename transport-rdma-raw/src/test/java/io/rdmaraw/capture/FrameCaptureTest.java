@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.util.concurrent.DefaultEventExecutor;
+import io.netty.util.concurrent.DefaultThreadFactory;
+import io.netty.util.concurrent.RejectedExecutionHandlers;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -18,7 +21,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 
 @Timeout(60)
 @ResourceLock("io.rdmaraw.capture")
@@ -29,6 +37,7 @@ class FrameCaptureTest {
 
     private final Arena arena = Arena.ofAuto();
     private final List<TestPoint> open = new ArrayList<>();
+    private final List<CapturedFrames> started = new ArrayList<>();
 
     /** A queue whose tasks run at once. */
     private final class TestPoint {
@@ -57,7 +66,8 @@ class FrameCaptureTest {
     }
 
     @AfterEach
-    void closePoints() {
+    void closeAll() {
+        started.forEach(CapturedFrames::close);
         open.forEach(each -> each.point.close());
     }
 
@@ -69,8 +79,14 @@ class FrameCaptureTest {
         return bytes;
     }
 
-    private static CapturedFrames start(long... filter) {
-        return new CapturedFrames(FrameCapture.start(filter, SNAP_BYTES, BUFFER_BYTES));
+    private CapturedFrames start(long... filter) {
+        return read(FrameCapture.start(filter, SNAP_BYTES, BUFFER_BYTES));
+    }
+
+    private CapturedFrames read(long id) {
+        CapturedFrames captured = new CapturedFrames(id);
+        started.add(captured);
+        return captured;
     }
 
     @Test
@@ -153,7 +169,7 @@ class FrameCaptureTest {
     @Test
     void secondCaptureIsRefusedUntilTheFirstOneEnds() {
         CapturedFrames captured = start();
-        assertTrue(assertThrows(IllegalStateException.class, FrameCaptureTest::start).getMessage()
+        assertTrue(assertThrows(IllegalStateException.class, this::start).getMessage()
                 .startsWith("another dump captures from this process"));
         captured.stop();
         assertThrows(IllegalStateException.class, captured::read);
@@ -192,6 +208,54 @@ class FrameCaptureTest {
         assertThrows(IllegalArgumentException.class, () -> FrameCapture.start(new long[0], 0, BUFFER_BYTES));
         assertThrows(IllegalArgumentException.class, () -> FrameCapture.start(new long[0], SNAP_BYTES, 1 << 30));
         assertFalse(FrameCapture.isRunning());
+    }
+
+    /** A loop with a bounded task queue rejects tasks while a handler blocks it. */
+    @Test
+    void tapIsSetAndRemovedWhenALoopRejectsTasks() throws InterruptedException {
+        int maxTasks = 16;
+        DefaultEventExecutor loop = new DefaultEventExecutor(null, new DefaultThreadFactory("rejecting", true),
+                maxTasks, RejectedExecutionHandlers.reject());
+        BlockingQueue<Optional<FrameTap>> taps = new LinkedBlockingQueue<>();
+        CapturePoint point = CapturePoint.open("rejecting", 1, loop, tap -> taps.add(Optional.ofNullable(tap)));
+        try (point) {
+            CountDownLatch handler = block(loop, maxTasks);
+            CapturedFrames captured = start();
+            handler.countDown();
+            assertTrue(taps.take().isPresent());
+            handler = block(loop, maxTasks);
+            captured.stop();
+            handler.countDown();
+            assertTrue(taps.take().isEmpty());
+            // Both tasks are late. Each sets the tap that is wanted by then.
+            handler = block(loop, maxTasks);
+            start().stop();
+            handler.countDown();
+            assertTrue(taps.take().isEmpty());
+            assertTrue(taps.take().isEmpty());
+        } finally {
+            loop.shutdownGracefully(0, 0, TimeUnit.SECONDS);
+        }
+    }
+
+    /** Occupies a loop and its task queue until the returned latch is counted down. */
+    private static CountDownLatch block(DefaultEventExecutor loop, int maxTasks) throws InterruptedException {
+        CountDownLatch begun = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        loop.execute(() -> {
+            begun.countDown();
+            try {
+                end.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        begun.await();
+        for (int i = 0; i < maxTasks; i++) {
+            loop.execute(() -> { });
+        }
+        assertThrows(RejectedExecutionException.class, () -> loop.execute(() -> { }));
+        return end;
     }
 
     @Test
