@@ -10,7 +10,8 @@ import java.util.Arrays;
 
 /**
  * Captures the frames of one queue. The loop passes bursts of frames, piece by piece; matching frames are copied to a
- * ring. A frame that does not fit is counted as dropped from the capture. Its traffic is not affected.
+ * ring. A frame that does not fit is counted as dropped from the capture. The traffic is never affected: if capturing
+ * fails, the caller calls {@link #fail}, and the tap captures no more frames.
  */
 public final class FrameTap {
     /** Maximum number of bytes of a frame in pieces that a filter sees. No frame is longer. */
@@ -28,7 +29,9 @@ public final class FrameTap {
         }
     }
 
-    private final FrameRing ring;
+    private FrameRing ring;
+    /** Set when {@link #ring} was replaced by an empty one. */
+    private boolean ringReleased;
     private final BpfProgram filterOrNull;
     private final int snapBytes;
     private final long clockOffsetNanos;
@@ -45,6 +48,8 @@ public final class FrameTap {
     /** Frames that the filter has seen. Written by the loop; other threads may read slightly outdated values. */
     private long seenFrames;
     private long droppedFrames;
+    /** The error that has ended the capture of this queue, or null. Written by the loop. */
+    private volatile Throwable failureOrNull;
 
     /**
      * Creates a tap.
@@ -60,16 +65,33 @@ public final class FrameTap {
                 .allocate(Math.min(MAX_FILTERED_BYTES, Math.max(1, filterOrNull.neededBytes())));
     }
 
-    /** Begins a burst. */
-    public void begin() {
-        // Volatile, so that the clock is read after readers of the ring can see the mark; see safeUntilNanos.
+    /**
+     * Begins a burst. The caller must call {@link #end} after it, even if an exception is thrown.
+     *
+     * @return false if the tap has failed; then there is no burst to end
+     */
+    public boolean begin() {
+        if (failureOrNull != null) {
+            return false;
+        }
+        // Other threads must be able to see the mark before this thread reads the clock. A reader reads the clock
+        // first and the mark second. If it finds no mark, this thread reads the clock later than the reader did, so no
+        // frame of this burst is older than the reader's time. A store that is not volatile may become visible late.
         BUSY.setVolatile(this, true);
         TIME.setOpaque(this, System.nanoTime() + clockOffsetNanos);
+        return true;
     }
 
-    /** Ends a burst. */
+    /** Ends a burst, and discards the pieces of a frame that was not ended. */
     public void end() {
+        pieces = 0;
+        frameBytes = 0;
         BUSY.setRelease(this, false);
+    }
+
+    /** Ends the capture of this queue because of an error. The reader of the capture logs it. */
+    public void fail(Throwable error) {
+        failureOrNull = error;
     }
 
     /** Adds a piece of the next frame. It must stay readable until {@link #endFrame}. */
@@ -125,6 +147,21 @@ public final class FrameTap {
 
     FrameRing ring() {
         return ring;
+    }
+
+    /** Releases the ring. Called by the reader after the queue was closed and all frames were removed. */
+    void releaseRing() {
+        ring = new FrameRing(1, 1);
+        ringReleased = true;
+    }
+
+    /** Returns whether the ring was not released. */
+    boolean hasRing() {
+        return !ringReleased;
+    }
+
+    Throwable failureOrNull() {
+        return failureOrNull;
     }
 
     long seenFrames() {

@@ -84,11 +84,6 @@ final class FramesInFlight {
         return frame.readableBytes() + (frame instanceof FrameBuf slot ? slot.attachedBytes() : 0);
     }
 
-    /** Returns a frame without its further buffers. */
-    ByteBuf frame(long sequence) {
-        return frameAt(indexOf(sequence));
-    }
-
     private ByteBuf frameAt(int index) {
         int slotIndex = slotIndices[index];
         return slotIndex == SlotPool.NONE ? externalFrames[index] : slots.slot(slotIndex);

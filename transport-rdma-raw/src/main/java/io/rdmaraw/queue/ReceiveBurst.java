@@ -157,14 +157,21 @@ public final class ReceiveBurst {
 
     /** Passes the frames to a capture. */
     void capture(FrameTap tap) {
-        tap.begin();
-        for (int i = 0; i < size; i++) {
-            int slotIndex = slotIndices[i];
-            tap.add(slotIndex == COPIED ? copies[i].memoryAddress() + copies[i].readerIndex()
-                    : slots.slot(slotIndex).slotAddress(), lengthsBytes[i]);
-            tap.endFrame(false);
+        if (!tap.begin()) {
+            return;
         }
-        tap.end();
+        try {
+            for (int i = 0; i < size; i++) {
+                int slotIndex = slotIndices[i];
+                tap.add(slotIndex == COPIED ? copies[i].memoryAddress() + copies[i].readerIndex()
+                        : slots.slot(slotIndex).slotAddress(), lengthsBytes[i]);
+                tap.endFrame(false);
+            }
+        } catch (RuntimeException | Error e) {
+            tap.fail(e);
+        } finally {
+            tap.end();
+        }
     }
 
     void addSlot(int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified) {

@@ -41,7 +41,7 @@ public abstract class SendRing {
     private long oldestSequence;
     private int offered;
     /** Null unless frames are captured. */
-    private SentFrames capturedOrNull;
+    private FrameTap tapOrNull;
     /** Number of frames of the current burst that certainly fit; see {@link #isFull}. */
     private int fittingFrames;
     private long offeredBytes;
@@ -115,9 +115,37 @@ public abstract class SendRing {
     }
 
     /** Captures the frames that are offered from now on. */
-    void setTap(FrameTap tapOrNull) {
-        capturedOrNull = tapOrNull == null ? null : new SentFrames(tapOrNull, offered, MIN_FRAME_BYTES,
-                padding.slotAddress());
+    void setTap(FrameTap newTapOrNull) {
+        tapOrNull = newTapOrNull;
+    }
+
+    /**
+     * Captures a frame that was described to the device, from the addresses in its description. The frame is copied
+     * when it is offered, not when it is posted. A handler may wrongly release it in between, and its memory may then
+     * be freed. The order of the capture is correct: frames are posted in the order of their offers, and a reply to a
+     * received frame is offered after {@link FrameQueue#receive} has captured that frame.
+     *
+     * @param headerBytes length of the headers that precede the elements; 0 if there are none
+     * @param sge         address of an array of {@link Sge} structures
+     */
+    private void capture(FrameTap tap, long headersAddress, int headerBytes, long sge, int elementCount) {
+        if (!tap.begin()) {
+            return;
+        }
+        try {
+            if (headerBytes > 0) {
+                tap.add(headersAddress, headerBytes);
+            }
+            for (int i = 0; i < elementCount; i++) {
+                long element = sge + (long) i * Sge.SIZE_BYTES;
+                tap.add(Sge.addr(element), Sge.length(element));
+            }
+            tap.endFrame(true);
+        } catch (RuntimeException | Error e) {
+            tap.fail(e);
+        } finally {
+            tap.end();
+        }
     }
 
     /** Stops accepting frames until {@link #resume}. */
@@ -193,10 +221,14 @@ public abstract class SendRing {
     /** Adds a slot of this queue as a frame. Hot path. */
     private void offerSlot(FrameBuf slot, int lengthBytes) {
         int index = offered;
-        describe(index, slot.readableAddress(), lengthBytes, slot.lkey());
+        long address = slot.readableAddress();
+        describe(index, address, lengthBytes, slot.lkey());
         frames.holdSlot(nextSequence + index, slot.slotIndex());
         offered = index + 1;
         offeredBytes += lengthBytes;
+        if (tapOrNull != null) {
+            capture(tapOrNull, address, lengthBytes, 0, 0);
+        }
     }
 
     /** Returns whether there is no room for another frame. Computes the room once for several frames. */
@@ -265,8 +297,12 @@ public abstract class SendRing {
         int payloadBytes = payload.readableBytes();
         int lengthBytes = headerBytes + payloadBytes;
         if (payloadBytes == 0 && fillChecksums && lengthBytes >= MIN_FRAME_BYTES && headers.isRegistered()) {
-            describeWithChecksums(offered, headers.readableAddress(), lengthBytes, headers.lkey());
+            long address = headers.readableAddress();
+            describeWithChecksums(offered, address, lengthBytes, headers.lkey());
             accept(headers, lengthBytes);
+            if (tapOrNull != null) {
+                capture(tapOrNull, address, lengthBytes, 0, 0);
+            }
             payload.release();
             return FrameQueue.ACCEPTED;
         }
@@ -309,10 +345,15 @@ public abstract class SendRing {
             return FrameQueue.FULL;
         }
         int headerBytes = headers.readableBytes();
-        int payloadBytes = holdParts(sgeListAddress(offered), buffers, indices, lengthsBytes, count);
-        describeTso(offered, headers.readableAddress(), headerBytes, segmentBytes, count);
+        long sge = sgeListAddress(offered);
+        long headersAddress = headers.readableAddress();
+        int payloadBytes = holdParts(sge, buffers, indices, lengthsBytes, count);
+        describeTso(offered, headersAddress, headerBytes, segmentBytes, count);
         counters.tsoFrames++;
         accept(headers, headerBytes + payloadBytes);
+        if (tapOrNull != null) {
+            capture(tapOrNull, headersAddress, headerBytes, sge, count);
+        }
         return FrameQueue.ACCEPTED;
     }
 
@@ -325,9 +366,6 @@ public abstract class SendRing {
                     (int) lkeyOf(address, lengthsBytes[i]));
             frames.holdPart(nextSequence + offered, i, buffers[i]);
             bytes += lengthsBytes[i];
-            if (capturedOrNull != null) {
-                capturedOrNull.holdPart(offered, address, lengthsBytes[i]);
-            }
         }
         offeredPartsBytes[offered] = bytes;
         return bytes;
@@ -347,6 +385,9 @@ public abstract class SendRing {
         }
         describeParts(offered, sgeCount, fillChecksums);
         accept(held, lengthBytes);
+        if (tapOrNull != null) {
+            capture(tapOrNull, 0, 0, sge, sgeCount);
+        }
     }
 
     private void accept(ByteBuf held, int lengthBytes) {
@@ -360,9 +401,6 @@ public abstract class SendRing {
         int count = offered;
         if (count == 0) {
             return 0;
-        }
-        if (capturedOrNull != null) {
-            capturedOrNull.capture(frames, nextSequence, count);
         }
         long refused = postDescribed(count);
         if (refused != 0) {

@@ -2,6 +2,7 @@ package io.rdmaraw.queue;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
@@ -9,13 +10,16 @@ import io.netty.buffer.CompositeByteBuf;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.capture.CapturePoint;
 import io.rdmaraw.capture.CapturedFrames;
+import io.rdmaraw.capture.FailingTap;
 import io.rdmaraw.capture.FrameCapture;
+import io.rdmaraw.capture.FrameTap;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.verbs.DirectAccess;
 import io.rdmaraw.verbs.StridingReceive;
 import io.rdmaraw.verbs.flow.FlowSpec;
 import io.rdmaraw.verbs.objects.CompletionChannel;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
@@ -180,6 +184,59 @@ class CapturedSendsTest {
         assertArrayEquals(received.get(2), captured.frames().get(0).bytes());
         assertArrayEquals(received.get(3), captured.frames().get(1).bytes());
         assertArrayEquals(received.get(4), captured.frames().get(6).bytes());
+    }
+
+    /** A released frame may be another one, or unmapped memory, when the burst is posted. */
+    @Test
+    void capturedBytesAreThoseOfTheOfferAlthoughAHandlerReleasesTheFrame() {
+        byte[] inSlot = frame(100);
+        FrameBuf slot = slot(inSlot);
+        offer(slot);
+        byte[] inComposite = frame(200);
+        CompositeByteBuf composite = Unpooled.compositeBuffer().addComponents(true,
+                slot(Arrays.copyOf(inComposite, 80)), slot(Arrays.copyOfRange(inComposite, 80, 200)));
+        offer(composite);
+        byte[] withPayload = frame(300);
+        FrameBuf headers = slot(Arrays.copyOf(withPayload, 42));
+        assertEquals(FrameQueue.ACCEPTED,
+                queue.offer(headers, slot(Arrays.copyOfRange(withPayload, 42, 300)), false));
+        slot.release();
+        composite.release();
+        headers.release();
+        assertEquals(0, queue.post());
+        receive(3);
+        assertEquals(3, queue.counters().releasedEarlyFrames);
+        offer(slot(frame(90)));
+        assertEquals(0, queue.post());
+        receive(1);
+        captured.stop();
+        List<byte[]> sent = captured.frames().stream().filter(CapturedFrames.Frame::sent)
+                .map(CapturedFrames.Frame::bytes).toList();
+        assertEquals(4, sent.size());
+        assertArrayEquals(inSlot, sent.get(0));
+        assertArrayEquals(inComposite, sent.get(1));
+        assertArrayEquals(withPayload, sent.get(2));
+        assertArrayEquals(received.getLast(), sent.get(3));
+    }
+
+    @Test
+    void failureOfACaptureDoesNotAffectTraffic() {
+        FrameTap failing = FailingTap.create();
+        queue.setTap(failing);
+        for (int i = 0; i < 3; i++) {
+            offer(slot(frame(100)));
+            offer(slot(frame(20)));
+            offerParts(frame(54), 3);
+            assertEquals(0, queue.post());
+            receive(3);
+        }
+        assertFalse(failing.begin());
+        queue.setTap(FailingTap.create());
+        offer(slot(frame(70)));
+        queue.setTap(FailingTap.create());
+        assertEquals(0, queue.post());
+        receive(1);
+        assertEquals(10, received.size());
     }
 
     @Test
