@@ -8,7 +8,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -38,8 +40,18 @@ public final class FrameCapture {
     private final int snapBytes;
     private final int bufferBytes;
     private final long leaseNanos;
-    /** The points with a tap each. Written under its own lock, which loops acquire. */
+    /** Maximum number of bytes of all rings. */
+    private final long maxRingBytes;
+    /**
+     * The points with a tap each. Guarded by its own monitor and not by the one of this object. A loop that opens a
+     * queue acquires the monitor of this list. The monitor of this object is held while a reply is written and while
+     * the loops remove their taps, so a loop must not wait for it.
+     */
     private final List<TappedPoint> tapped = new ArrayList<>();
+    /** The points whose frames are not captured, because there was no room for a ring. Guarded by {@link #tapped}. */
+    private final List<CapturePoint> skipped = new ArrayList<>();
+    /** The taps whose failure was logged. */
+    private final Set<FrameTap> failed = new HashSet<>();
     /** Set when the taps have been or are being removed. Guarded by {@link #tapped}. */
     private boolean stopped;
     private long deadlineNanos;
@@ -48,11 +60,12 @@ public final class FrameCapture {
     private record TappedPoint(CapturePoint point, FrameTap tap) {
     }
 
-    private FrameCapture(long[] filterOrNull, int snapBytes, int bufferBytes, long leaseNanos) {
+    private FrameCapture(long[] filterOrNull, int snapBytes, int bufferBytes, long leaseNanos, long maxRingBytes) {
         this.filterOrNull = filterOrNull;
         this.snapBytes = snapBytes;
         this.bufferBytes = bufferBytes;
         this.leaseNanos = leaseNanos;
+        this.maxRingBytes = maxRingBytes;
         Instant now = Instant.now();
         clockOffsetNanos = now.getEpochSecond() * NANOS_PER_SECOND + now.getNano() - System.nanoTime();
         renewLease();
@@ -69,10 +82,10 @@ public final class FrameCapture {
      * @throws IllegalStateException    if there is a capture already, or the rings need too much of the heap
      */
     public static long start(long[] filter, int snapBytes, int bufferBytes) {
-        return start(filter, snapBytes, bufferBytes, LEASE_NANOS);
+        return start(filter, snapBytes, bufferBytes, LEASE_NANOS, Runtime.getRuntime().maxMemory() / HEAP_PART);
     }
 
-    static long start(long[] filter, int snapBytes, int bufferBytes, long leaseNanos) {
+    static long start(long[] filter, int snapBytes, int bufferBytes, long leaseNanos, long maxRingBytes) {
         if (snapBytes < 1 || snapBytes > MAX_SNAP_BYTES || bufferBytes < 1 || bufferBytes > MAX_BUFFER_BYTES) {
             throw new IllegalArgumentException("the length of captured frames must be 1 to " + MAX_SNAP_BYTES
                     + ", and the buffer of a loop 1 to " + MAX_BUFFER_BYTES + " bytes");
@@ -82,8 +95,8 @@ public final class FrameCapture {
             new BpfProgram(filter);
         }
         FrameCapture capture = new FrameCapture(filter.length == 0 ? null : filter.clone(), snapBytes, bufferBytes,
-                leaseNanos);
-        if (!hasRoom(CapturePoint.all().size(), bufferBytes, snapBytes)) {
+                leaseNanos, maxRingBytes);
+        if (!capture.hasRoom(CapturePoint.all().size())) {
             throw new IllegalStateException("the buffers of its " + CapturePoint.all().size() + " queues would need"
                     + " more than an eighth of the heap; reduce -B, and -s with it");
         }
@@ -101,9 +114,8 @@ public final class FrameCapture {
         return capture.id;
     }
 
-    private static boolean hasRoom(int rings, int bufferBytes, int snapBytes) {
-        return (long) rings * FrameRing.capacityBytes(bufferBytes, snapBytes)
-                <= Runtime.getRuntime().maxMemory() / HEAP_PART;
+    private boolean hasRoom(long rings) {
+        return rings * FrameRing.capacityBytes(bufferBytes, snapBytes) <= maxRingBytes;
     }
 
     /** Renews the lease of a capture. */
@@ -120,9 +132,10 @@ public final class FrameCapture {
 
     /**
      * Reads captured frames, ordered by time. The reply, in big-endian order, consists of: one byte, 1 if this was the
-     * last reply of a stopped capture; the number of points and of further points, each with its port, its device and
-     * its loop; of each point the frames seen by the filter and the frames dropped; the frames, each with its point
-     * and direction, captured bytes, length, time and bytes. Texts have their length before them.
+     * last reply of a stopped capture; the number of queues that are not captured, or no longer; the number of points
+     * and of further points, each with its port, its device and its loop; of each point the frames seen by the filter
+     * and the frames dropped; the frames, each with its point and direction, captured bytes, length, time and bytes.
+     * Texts have their length before them.
      *
      * @param knownPoints number of points in earlier replies
      */
@@ -145,18 +158,36 @@ public final class FrameCapture {
         return RUNNING.get() != null;
     }
 
-    /** Includes a point that was opened during the capture. Called on its loop. */
+    /**
+     * Includes a point that was opened during the capture, if possible. Throws nothing, so that the queue opens in any
+     * case. Called on its loop.
+     */
     static void onPointOpened(CapturePoint point) {
         FrameCapture capture = RUNNING.get();
         if (capture != null) {
-            capture.tap(point);
+            try {
+                capture.tap(point);
+            } catch (RuntimeException | Error e) {
+                capture.skip(point, e.toString());
+            }
         }
+    }
+
+    private void skip(CapturePoint point, String reason) {
+        synchronized (tapped) {
+            skipped.add(point);
+        }
+        LOGGER.warn("a running dump does not capture the frames of {}: {}", point, reason);
     }
 
     private void tap(CapturePoint point) {
         synchronized (tapped) {
-            if (stopped || tapped.stream().anyMatch(each -> each.point == point)
-                    || !hasRoom(tapped.size() + 1, bufferBytes, snapBytes)) {
+            if (stopped || skipped.contains(point) || tapped.stream().anyMatch(each -> each.point == point)) {
+                return;
+            }
+            if (!hasRoom(1 + tapped.stream().filter(each -> each.tap.hasRing()).count())) {
+                skip(point, "the buffers of all queues would need more than an eighth of the heap; reduce -B, and -s"
+                        + " with it");
                 return;
             }
             FrameTap tap = new FrameTap(new FrameRing(bufferBytes, snapBytes),
@@ -227,7 +258,9 @@ public final class FrameCapture {
     }
 
     private synchronized byte[] read(int knownPoints) {
+        releaseUnusedRings();
         List<TappedPoint> points = tappedPoints();
+        logFailures(points);
         boolean isStopped = isStopped();
         long untilNanos = isStopped ? Long.MAX_VALUE - 1 : safeUntilNanos(points);
         long occupied = points.stream().mapToLong(each -> each.tap.ring().occupiedBytes()).sum();
@@ -245,6 +278,36 @@ public final class FrameCapture {
         byte[] bytes = new byte[reply.position()];
         reply.get(0, bytes);
         return bytes;
+    }
+
+    /** Releases the rings of closed queues whose frames have been read. */
+    private void releaseUnusedRings() {
+        synchronized (tapped) {
+            for (TappedPoint each : tapped) {
+                if (each.tap.hasRing() && each.point.isClosed()
+                        && each.tap.ring().oldestNanos() == Long.MAX_VALUE) {
+                    each.tap.releaseRing();
+                    each.point.setTap(null, () -> { });
+                }
+            }
+        }
+    }
+
+    /** Logs each failure of a tap once. */
+    private void logFailures(List<TappedPoint> points) {
+        for (TappedPoint each : points) {
+            Throwable failure = each.tap.failureOrNull();
+            if (failure != null && failed.add(each.tap)) {
+                LOGGER.warn("a running dump captures no more frames of {}, because of an error", each.point, failure);
+            }
+        }
+    }
+
+    /** Returns the number of queues that are not captured, or no longer because of an error. */
+    private int uncapturedQueues() {
+        synchronized (tapped) {
+            return skipped.size() + failed.size();
+        }
     }
 
     /** Returns the time up to which all rings have their frames, so that these can be merged. */
@@ -269,15 +332,15 @@ public final class FrameCapture {
         return found;
     }
 
-    private static byte[] header(List<TappedPoint> points, int knownPoints) {
+    private byte[] header(List<TappedPoint> points, int knownPoints) {
         int from = Math.clamp(knownPoints, 0, points.size());
         List<byte[]> texts = points.subList(from, points.size()).stream()
                 .flatMap(each -> List.of(each.point.deviceName(), each.point.loopName()).stream())
                 .map(text -> text.getBytes(StandardCharsets.UTF_8)).toList();
         int textBytes = texts.stream().mapToInt(text -> Integer.BYTES + text.length).sum();
-        ByteBuffer header = ByteBuffer.allocate(1 + 2 * Integer.BYTES + Integer.BYTES * (points.size() - from)
+        ByteBuffer header = ByteBuffer.allocate(1 + 3 * Integer.BYTES + Integer.BYTES * (points.size() - from)
                 + textBytes + 2 * Long.BYTES * points.size());
-        header.put((byte) 0).putInt(points.size()).putInt(points.size() - from);
+        header.put((byte) 0).putInt(uncapturedQueues()).putInt(points.size()).putInt(points.size() - from);
         for (int i = from; i < points.size(); i++) {
             header.putInt(points.get(i).point.portNumber());
             put(header, texts.get(2 * (i - from)));

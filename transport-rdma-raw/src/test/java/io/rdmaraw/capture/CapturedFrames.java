@@ -12,6 +12,7 @@ public final class CapturedFrames implements AutoCloseable {
     private final List<String> points = new ArrayList<>();
     private long[] seen = new long[0];
     private long[] dropped = new long[0];
+    private int uncapturedQueues;
     private boolean last;
 
     /** A captured frame. */
@@ -27,6 +28,7 @@ public final class CapturedFrames implements AutoCloseable {
     public CapturedFrames read() {
         ByteBuffer in = ByteBuffer.wrap(FrameCapture.read(id, points.size()));
         last = in.get() == 1;
+        uncapturedQueues = in.getInt();
         int count = in.getInt();
         for (int added = in.getInt(); added > 0; added--) {
             int port = in.getInt();
@@ -88,6 +90,11 @@ public final class CapturedFrames implements AutoCloseable {
 
     public long dropped(String device) {
         return dropped[indexOf(device)];
+    }
+
+    /** Returns the number of queues that are not captured, or no longer because of an error. */
+    public int uncapturedQueues() {
+        return uncapturedQueues;
     }
 
     private int indexOf(String device) {

@@ -34,6 +34,7 @@ class FrameCaptureTest {
     private static final int SNAP_BYTES = 1000;
     private static final int BUFFER_BYTES = 1 << 16;
     private static final long NO_LEASE = 1;
+    private static final long LEASE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final Arena arena = Arena.ofAuto();
     private final List<TestPoint> open = new ArrayList<>();
@@ -179,7 +180,7 @@ class FrameCaptureTest {
     @Test
     void captureEndsWhenNoOneReads() throws InterruptedException {
         TestPoint point = new TestPoint("abandoned");
-        long id = FrameCapture.start(new long[0], SNAP_BYTES, BUFFER_BYTES, NO_LEASE);
+        long id = FrameCapture.start(new long[0], SNAP_BYTES, BUFFER_BYTES, NO_LEASE, Long.MAX_VALUE);
         while (FrameCapture.isRunning()) {
             Thread.yield();
         }
@@ -208,6 +209,70 @@ class FrameCaptureTest {
         assertThrows(IllegalArgumentException.class, () -> FrameCapture.start(new long[0], 0, BUFFER_BYTES));
         assertThrows(IllegalArgumentException.class, () -> FrameCapture.start(new long[0], SNAP_BYTES, 1 << 30));
         assertFalse(FrameCapture.isRunning());
+    }
+
+    private CapturedFrames startWithRoomForOneRing() {
+        return read(FrameCapture.start(new long[0], SNAP_BYTES, BUFFER_BYTES, LEASE_NANOS,
+                FrameRing.capacityBytes(BUFFER_BYTES, SNAP_BYTES)));
+    }
+
+    @Test
+    void queueWithoutRoomForItsRingIsCounted() {
+        TestPoint first = new TestPoint("first");
+        CapturedFrames captured = startWithRoomForOneRing();
+        assertEquals(0, captured.read().uncapturedQueues());
+        TestPoint second = new TestPoint("second");
+        assertNull(second.tap);
+        assertEquals(1, captured.read().uncapturedQueues());
+        assertNotNull(first.tap);
+        captured.stop();
+    }
+
+    @Test
+    void ringOfAClosedQueueIsReleasedWhenItsFramesAreRead() {
+        TestPoint first = new TestPoint("first");
+        CapturedFrames captured = startWithRoomForOneRing();
+        first.pass(true, bytes(60, 1));
+        first.point.close();
+        assertNull(first.tap);
+        assertNull(new TestPoint("tooEarly").tap);
+        assertEquals(1, captured.read().frames().size());
+        captured.read();
+        TestPoint second = new TestPoint("second");
+        second.pass(true, bytes(60, 2));
+        captured.stop();
+        assertArrayEquals(bytes(60, 1), captured.frames().get(0).bytes());
+        assertArrayEquals(bytes(60, 2), captured.frames().get(1).bytes());
+        assertEquals(1, captured.seen("first"));
+    }
+
+    @Test
+    void queueWhoseCaptureFailsIsCountedAndItsEarlierFramesAreRead() {
+        TestPoint point = new TestPoint("failing");
+        CapturedFrames captured = start();
+        point.pass(true, bytes(60, 1));
+        point.tap.begin();
+        point.tap.fail(new IllegalStateException("planted by a test"));
+        point.tap.end();
+        assertFalse(point.tap.begin());
+        assertEquals(1, captured.read().uncapturedQueues());
+        captured.stop();
+        assertEquals(1, captured.uncapturedQueues());
+        assertEquals(1, captured.frames().size());
+    }
+
+    @Test
+    void queueOpensAlthoughItCannotBeCaptured() {
+        CapturedFrames captured = start();
+        CapturePoint point = CapturePoint.open("failing", 1, Runnable::run, tap -> {
+            if (tap != null) {
+                throw new AssertionError("planted by a test");
+            }
+        });
+        try (point) {
+            assertEquals(1, captured.read().uncapturedQueues());
+        }
+        captured.stop();
     }
 
     /** A loop with a bounded task queue rejects tasks while a handler blocks it. */

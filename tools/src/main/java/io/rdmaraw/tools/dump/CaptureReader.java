@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.LongStream;
 
 /**
  * Reads the captures of a process, one for each copy of the transport, into one sink. Frames of one copy are in the
@@ -76,17 +77,26 @@ final class CaptureReader {
     }
 
     void printTotals(PrintWriter err) {
+        printTotals(err, written, last);
+    }
+
+    /** Prints the number of frames written, and the sums of the last replies. */
+    static void printTotals(PrintWriter err, long written, List<CaptureReply> replies) {
         long seen = 0;
         long dropped = 0;
-        for (CaptureReply reply : last) {
-            for (int i = 0; i < reply.seen().length; i++) {
-                seen += reply.seen()[i];
-                dropped += reply.dropped()[i];
-            }
+        long uncapturedQueues = 0;
+        for (CaptureReply reply : replies) {
+            seen += LongStream.of(reply.seen()).sum();
+            dropped += LongStream.of(reply.dropped()).sum();
+            uncapturedQueues += reply.uncapturedQueues();
         }
         err.println(written + " frames captured");
         err.println(seen + " frames seen by the filter");
         err.println(dropped + " frames dropped from the capture because its buffer was full (-B)");
+        if (uncapturedQueues > 0) {
+            err.println(uncapturedQueues + " queues not captured, or not to the end; the log of the process has the"
+                    + " reason");
+        }
         err.flush();
     }
 }

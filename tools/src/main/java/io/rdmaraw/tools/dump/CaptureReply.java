@@ -11,11 +11,13 @@ import java.util.List;
  * A reply of the operation {@code readCapture}. The process may be hostile, so that all lengths are checked.
  *
  * @param isLast    whether the capture has stopped and has no further frames
+ * @param uncapturedQueues number of queues that are not captured, or no longer
  * @param newPoints the queues that earlier replies did not have
  * @param seen      number of frames that the filter of each queue has seen
  * @param dropped   number of frames for which the buffer of each queue had no room
  */
-record CaptureReply(boolean isLast, List<Point> newPoints, long[] seen, long[] dropped, List<Frame> frames) {
+record CaptureReply(boolean isLast, int uncapturedQueues, List<Point> newPoints, long[] seen, long[] dropped,
+        List<Frame> frames) {
     /** Limit for hosts with the most queues. */
     private static final int MAX_POINTS = 100_000;
 
@@ -38,6 +40,7 @@ record CaptureReply(boolean isLast, List<Point> newPoints, long[] seen, long[] d
 
     private static CaptureReply parse(ByteBuffer in, int knownPoints) {
         boolean isLast = in.get() != 0;
+        int uncapturedQueues = in.getInt();
         int count = in.getInt();
         int added = in.getInt();
         check(count >= 0 && count <= MAX_POINTS && added == count - knownPoints);
@@ -64,7 +67,7 @@ record CaptureReply(boolean isLast, List<Point> newPoints, long[] seen, long[] d
             in.get(bytes);
             frames.add(new Frame(source >>> 1, (source & 1) != 0, timeNanos, bytes, lengthBytes));
         }
-        return new CaptureReply(isLast, points, seen, dropped, frames);
+        return new CaptureReply(isLast, uncapturedQueues, points, seen, dropped, frames);
     }
 
     /** Returns a text without control characters, which could change the terminal. */

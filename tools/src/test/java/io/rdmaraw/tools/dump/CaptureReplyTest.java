@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 class CaptureReplyTest {
     private static ByteBuffer valid() {
         ByteBuffer reply = ByteBuffer.allocate(200);
-        reply.put((byte) 1).putInt(1).putInt(1).putInt(2);
+        reply.put((byte) 1).putInt(3).putInt(1).putInt(1).putInt(2);
         for (String text : List.of("soft:loop", "loop\033[2J")) {
             byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
             reply.putInt(bytes.length).put(bytes);
@@ -33,6 +33,7 @@ class CaptureReplyTest {
     void replyIsRead() {
         CaptureReply reply = CaptureReply.parse(bytes(valid()), 0);
         assertEquals(List.of(new CaptureReply.Point("soft:loop", 2, "loop?[2J")), reply.newPoints());
+        assertEquals(3, reply.uncapturedQueues());
         assertArrayEquals(new long[] {9}, reply.seen());
         assertArrayEquals(new long[] {4}, reply.dropped());
         CaptureReply.Frame frame = reply.frames().getFirst();
