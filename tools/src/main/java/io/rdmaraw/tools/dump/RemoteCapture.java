@@ -4,7 +4,9 @@ import io.rdmaraw.tools.command.ToolException;
 import io.rdmaraw.tools.top.JavaProcess;
 import java.io.IOException;
 import javax.management.JMException;
+import javax.management.JMRuntimeException;
 import javax.management.ObjectName;
+import javax.management.RuntimeErrorException;
 import javax.management.RuntimeMBeanException;
 
 /** The capture of one copy of the transport in another process. A thread renews its lease until it is closed. */
@@ -41,14 +43,30 @@ final class RemoteCapture implements AutoCloseable {
             String... signature) {
         try {
             return process.connection().invoke(bean, operation, arguments, signature);
-        } catch (RuntimeMBeanException e) {
-            throw new ToolException("process " + process.pid() + ": " + e.getTargetException().getMessage(), e);
+        } catch (JMRuntimeException e) {
+            throw failure(process.pid(), e);
         } catch (JMException e) {
             throw new ToolException("process " + process.pid() + " cannot capture: it has another version of the"
                     + " transport, or its loops have ended (" + e.getMessage() + ')', e);
         } catch (IOException e) {
             throw new ToolException("process " + process.pid() + " does not answer any more: " + e.getMessage(), e);
         }
+    }
+
+    /** Returns the error for an exception that the operation has thrown in the process. */
+    static ToolException failure(String pid, JMRuntimeException e) {
+        Throwable cause = switch (e) {
+            case RuntimeMBeanException thrown -> thrown.getTargetException();
+            case RuntimeErrorException thrown -> thrown.getTargetError();
+            default -> e;
+        };
+        return new ToolException("process " + pid + switch (cause) {
+            case IllegalArgumentException refused -> ": " + refused.getMessage();
+            case IllegalStateException refused -> ": " + refused.getMessage();
+            case OutOfMemoryError full -> " has not enough free memory for the buffers of its queues: reduce -B, and"
+                    + " -s with it";
+            case null, default -> " cannot capture because of an error in it: " + cause;
+        }, e);
     }
 
     private void renew() {
