@@ -79,7 +79,7 @@ public final class DumpCommand implements Callable<Integer> {
         int snapBytes = snapLength == 0 ? MAX_SNAP_BYTES : snapLength;
         long[] program = words.isBlank() ? new long[0] : PcapFilter.compile(words, snapBytes);
         PrintWriter err = spec.commandLine().getErr();
-        try (EndOnSignal keepRunning = new EndOnSignal(); JavaProcess process = ProcessChoice.attach(pid)) {
+        try (EndOnSignal keepRunning = new EndOnSignal(); JavaProcess process = ProcessChoice.attach("dump", pid)) {
             List<RemoteCapture> captures = new ArrayList<>();
             try {
                 for (var bean : process.transports()) {

@@ -30,8 +30,12 @@ public final class JavaProcess implements AutoCloseable {
         this.connector = connector;
     }
 
-    /** Attaches to a process. */
-    static JavaProcess attach(String pid) {
+    /**
+     * Attaches to a process.
+     *
+     * @param command name of the command of this process, for an error message
+     */
+    static JavaProcess attach(String command, String pid) {
         NetworkNamespaces namespaces = new NetworkNamespaces(Path.of("/proc"));
         ManagementReplies.restrict();
         try {
@@ -46,7 +50,7 @@ public final class JavaProcess implements AutoCloseable {
                 machine.detach();
             }
         } catch (AttachNotSupportedException | IOException e) {
-            throw new ToolException(attachFailure(pid, e, namespaces), e);
+            throw new ToolException(attachFailure(command, pid, e, namespaces), e);
         }
     }
 
@@ -54,20 +58,20 @@ public final class JavaProcess implements AutoCloseable {
      * Returns the message for a failure. Entering a network namespace requires CAP_SYS_ADMIN. The message suggests
      * nsenter, because the user may hold this capability although this process does not.
      */
-    static String attachFailure(String pid, Exception e, NetworkNamespaces namespaces) {
+    static String attachFailure(String command, String pid, Exception e, NetworkNamespaces namespaces) {
         if (!namespaces.hasProcess(pid)) {
             return "no such process: " + pid;
         }
         if (namespaces.isElsewhere(pid)) {
             return "cannot attach to process " + pid + ", which is in another network namespace: nsenter -t " + pid
-                    + " -n ./rdma-raw top " + pid;
+                    + " -n ./rdma-raw " + command + " --pid " + pid;
         }
         return "cannot attach to process " + pid + ": " + e.getMessage() + " (it must be a JVM of the same user on this"
                 + " host, and not run with -XX:+DisableAttachMechanism)";
     }
 
     /** Finds the only process that uses the transport. For other processes, only the system properties are read. */
-    static JavaProcess find() {
+    static JavaProcess find(String command) {
         List<String> found = new ArrayList<>();
         String pid = null;
         for (VirtualMachineDescriptor descriptor : VirtualMachine.list()) {
@@ -77,7 +81,7 @@ public final class JavaProcess implements AutoCloseable {
             }
         }
         if (found.size() == 1) {
-            return attach(pid);
+            return attach(command, pid);
         }
         throw new ToolException(found.isEmpty() ? "no JVM of this user on this host has loops of the transport"
                 : "several processes have loops of the transport, name one of them:\n  " + String.join("\n  ", found));

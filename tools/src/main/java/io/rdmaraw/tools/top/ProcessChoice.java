@@ -18,21 +18,22 @@ public final class ProcessChoice {
     @Option(names = "--pid", paramLabel = "PID", description = "the same")
     private String option;
 
-    JavaProcess attach() {
-        return attach(argument != null ? argument : option);
+    JavaProcess attach(String command) {
+        return attach(command, argument != null ? argument : option);
     }
 
     /**
      * Attaches to a process.
      *
+     * @param command   name of the command that attaches
      * @param pidOrNull the process, or null for the only one that uses the transport
      * @throws ToolException if this Java runtime cannot attach to processes, as a JRE
      */
-    public static JavaProcess attach(String pidOrNull) {
+    public static JavaProcess attach(String command, String pidOrNull) {
         if (ModuleLayer.boot().findModule(ATTACH).isEmpty()) {
             throw new ToolException("this Java runtime has no module " + ATTACH + ", which attaches to another process:"
                     + " use the java of a JDK");
         }
-        return pidOrNull == null ? JavaProcess.find() : JavaProcess.attach(pidOrNull);
+        return pidOrNull == null ? JavaProcess.find(command) : JavaProcess.attach(command, pidOrNull);
     }
 }

@@ -49,7 +49,7 @@ public final class SsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        try (JavaProcess attached = process.attach()) {
+        try (JavaProcess attached = process.attach("ss")) {
             List<Snapshot.Row> sockets = attached.snapshot().sockets();
             if (json) {
                 ObjectNode root = Json.object();

@@ -61,7 +61,7 @@ public final class TopCommand implements Callable<Integer> {
                     + " negative");
         }
         try (EndOnSignal keepRunning = new EndOnSignal();
-                JavaProcess attached = process.attach();
+                JavaProcess attached = process.attach("top");
                 TerminalKeys keys = TerminalKeys.open()) {
             Snapshot before = attached.snapshot();
             for (int shown = 0; keepRunning.getAsBoolean() && (count == 0 || shown < count); shown++) {

@@ -24,11 +24,12 @@ class JavaProcessTest {
         NetworkNamespaces namespaces = new NetworkNamespaces(proc);
         IOException refused = new IOException("Connection refused to host: 127.0.0.1");
         assertEquals("cannot attach to process 78, which is in another network namespace:"
-                + " nsenter -t 78 -n ./rdma-raw top 78", JavaProcess.attachFailure("78", refused, namespaces));
-        assertTrue(JavaProcess.attachFailure("77", refused, namespaces).contains("Connection refused"));
+                + " nsenter -t 78 -n ./rdma-raw dump --pid 78",
+                JavaProcess.attachFailure("dump", "78", refused, namespaces));
+        assertTrue(JavaProcess.attachFailure("dump", "77", refused, namespaces).contains("Connection refused"));
         Files.createDirectories(proc.resolve("79"));
-        assertTrue(JavaProcess.attachFailure("79", refused, namespaces).contains("same user"));
-        assertEquals("no such process: 80", JavaProcess.attachFailure("80", refused, namespaces));
+        assertTrue(JavaProcess.attachFailure("dump", "79", refused, namespaces).contains("same user"));
+        assertEquals("no such process: 80", JavaProcess.attachFailure("dump", "80", refused, namespaces));
     }
 
     /** Checks with real files in {@code /proc} that this process is found in its own namespace. */
