@@ -96,6 +96,14 @@ static bool is_about_legs(const struct sv_netdev_port *port, const struct nlmsgh
            sv_link_number(sv_link_attribute(message, IFLA_MASTER), 0) == (uint32_t)port->bond.ifindex;
 }
 
+/* A removed interface may have left the bond before, and it may return with the same number and join again. */
+static bool forget_removed_leg(struct sv_netdev_port *port, const struct nlmsghdr *message)
+{
+    const struct ifinfomsg *info = NLMSG_DATA(message);
+    return port->bond.ifindex != 0 && message->nlmsg_type == RTM_DELLINK && is_about(info->ifi_index, message) &&
+           port->kind->forget_leg(port, info->ifi_index);
+}
+
 static void handle_message(struct sv_netdev_port *port, const struct nlmsghdr *message)
 {
     const int ifindex = sv_netdev_port_host_ifindex(port);
@@ -145,6 +153,7 @@ void sv_link_process(struct sv_netdev_port *port)
         for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
             handle_message(port, m);
             legs_changed |= is_about_legs(port, m);
+            legs_changed |= forget_removed_leg(port, m);
         }
     }
     if (legs_changed)

@@ -59,6 +59,8 @@ struct sv_netdev_port_kind {
                      unsigned count, int *error);
     /* Follows the legs of the bond, which may have changed. Only the receive thread calls this. */
     void (*update_legs)(struct sv_netdev_port *port);
+    /* Forgets a leg whose interface has been removed. Returns false if there is no such leg. As update_legs(). */
+    bool (*forget_leg)(struct sv_netdev_port *port, int ifindex);
 };
 
 struct sv_netdev_port {

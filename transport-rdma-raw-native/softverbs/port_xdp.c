@@ -127,8 +127,8 @@ static int on_rule_added(struct sv_device *device, const struct sv_rule_spec *sp
 #define XDP_KIND(SEND, COPIES_ON_SEND, MAY_BE_BROKERED, OPENS_BELOW) \
     {.name = "xdp", .max_mtu = SV_XDP_MAX_MTU, .port_bytes = sizeof(struct xdp_port), \
      .copies_on_send = COPIES_ON_SEND, .may_be_brokered = MAY_BE_BROKERED, .opens_interfaces_below = OPENS_BELOW, \
-     .tracks_connections = true, .update_legs = sv_xdp_port_update_legs, .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, \
-     .send = SEND}
+     .tracks_connections = true, .update_legs = sv_xdp_port_update_legs, .forget_leg = sv_xdp_port_forget_leg, \
+     .open = sv_xdp_port_open, .detach = detach, .close = close_port, .drain = drain, .send = SEND}
 
 static const struct sv_netdev_port_kind kinds[SV_XDP_MODE_COUNT] = {
     [SV_XDP_MODE_GENERIC] = XDP_KIND(send_frames, true, true, false),

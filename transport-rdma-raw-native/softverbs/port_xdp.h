@@ -104,6 +104,8 @@ int sv_xdp_port_open_leg(struct xdp_port *port, struct sv_xdp_leg *leg);
 struct sv_xdp_leg *sv_xdp_port_add_leg(struct xdp_port *port, int ifindex, const char *netdev);
 /* Makes legs send and receive as the bond does. */
 void sv_xdp_port_apply_legs(struct xdp_port *port);
+/* Forgets a leg whose interface has been removed. Returns false if there is no such leg. */
+bool sv_xdp_port_forget_leg(struct sv_netdev_port *base, int ifindex);
 /* Opens the legs that have joined the bond since the last call, and applies the state of all. */
 void sv_xdp_port_update_legs(struct sv_netdev_port *base);
 /* Sends frames by several legs, each by that of its flow. Like send() of struct sv_netdev_port_kind. */

@@ -2,6 +2,7 @@
 /* The legs of a port on AF_XDP: the interface of the port, or those below its bond. See bond.h. */
 #include "port_xdp.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,13 +38,35 @@ static void open_joined(struct xdp_port *port, const struct sv_bond_leg *joined)
         port->leg_count--;
 }
 
-/* The sockets of an interface that has been removed end with it. Its number may return with another one. */
-static void forget_removed(struct xdp_port *port)
+/* Returns false if the kernel can't tell, for instance because the process has no descriptor left. */
+static bool is_removed(int ifindex)
 {
     char name[IFNAMSIZ];
-    for (uint32_t i = 0; i < port->leg_count; i++)
-        if (port->leg[i].ifindex != 0 && if_indextoname((unsigned)port->leg[i].ifindex, name) == NULL)
-            port->leg[i].ifindex = 0;
+    return if_indextoname((unsigned)ifindex, name) == NULL && (errno == ENXIO || errno == ENODEV);
+}
+
+/* The sockets of an interface that has been removed end with it. Its number may return with another one. */
+bool sv_xdp_port_forget_leg(struct sv_netdev_port *base, int ifindex)
+{
+    struct xdp_port *port = (struct xdp_port *)base;
+    bool found = false;
+    for (uint32_t i = 0; i < port->leg_count; i++) {
+        if (port->leg[i].ifindex != ifindex)
+            continue;
+        port->leg[i].ifindex = 0;
+        found = true;
+    }
+    return found;
+}
+
+/* The kernel's message about the removal may have been lost. */
+static void forget_removed(struct xdp_port *port)
+{
+    for (uint32_t i = 0; i < port->leg_count; i++) {
+        const int ifindex = port->leg[i].ifindex;
+        if (ifindex != 0 && sv_bond_find_leg(&port->base.bond, ifindex) == NULL && is_removed(ifindex))
+            (void)sv_xdp_port_forget_leg(&port->base, ifindex);
+    }
 }
 
 static uint32_t state_of(const struct sv_xdp_leg *leg, const struct sv_bond_leg *of_bond)
