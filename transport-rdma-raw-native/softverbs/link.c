@@ -140,7 +140,6 @@ void sv_link_process(struct sv_netdev_port *port)
 {
     alignas(struct nlmsghdr) char buffer[16384];
     bool lost = false;
-    bool legs_changed = false;
     while (!atomic_load(&port->stopping)) {
         ssize_t length = recv(port->netlink_fd, buffer, sizeof buffer, MSG_DONTWAIT);
         lost |= length < 0 && errno == ENOBUFS;
@@ -152,12 +151,12 @@ void sv_link_process(struct sv_netdev_port *port)
         ssize_t left = length;
         for (const struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
             handle_message(port, m);
-            legs_changed |= is_about_legs(port, m);
-            legs_changed |= forget_removed_leg(port, m);
+            if (forget_removed_leg(port, m) || is_about_legs(port, m))
+                port->legs_due_millis = SV_LEGS_DUE_NOW;
         }
     }
-    if (legs_changed)
-        port->kind->update_legs(port);
+    if (lost && port->bond.ifindex != 0)
+        port->legs_due_millis = SV_LEGS_DUE_NOW;
     if (lost)
         (void)request_state(port);
 }

@@ -95,6 +95,15 @@ const struct nlmsghdr *sv_link_query(int ifindex, uint8_t answer[SV_LINK_ANSWER_
     return link;
 }
 
+/* Returns the error at the end of an answer, or 0. Both kinds of end begin with it. */
+static int error_at_end(const struct nlmsghdr *message)
+{
+    int error = 0;
+    if (message->nlmsg_len >= NLMSG_LENGTH(sizeof error))
+        memcpy(&error, NLMSG_DATA(message), sizeof error);
+    return -error;
+}
+
 /* Handles one part of an answer. Returns false after the last one, or with *error. */
 static bool handle_part(const uint8_t *part, ssize_t length, void (*on_link)(void *, const struct nlmsghdr *),
                         void *context, int *error)
@@ -102,10 +111,11 @@ static bool handle_part(const uint8_t *part, ssize_t length, void (*on_link)(voi
     for (const struct nlmsghdr *m = (const struct nlmsghdr *)part; NLMSG_OK(m, length); m = NLMSG_NEXT(m, length)) {
         if (m->nlmsg_flags & NLM_F_DUMP_INTR)
             *error = EINTR;
-        if (m->nlmsg_type == NLMSG_ERROR)
-            *error = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
-        if (m->nlmsg_type == NLMSG_ERROR || m->nlmsg_type == NLMSG_DONE)
+        if (m->nlmsg_type == NLMSG_ERROR || m->nlmsg_type == NLMSG_DONE) {
+            int at_end = error_at_end(m);
+            *error = at_end != 0 ? at_end : *error;
             return false;
+        }
         if (is_link(m))
             on_link(context, m);
     }

@@ -30,6 +30,9 @@ enum { SV_NETDEV_PORT_MAX_RECEIVERS = 2 * SV_BPF_MAX_QUEUES + 1, SV_NETDEV_PORT_
 /* Error of send(): the interface no longer has the send queue. */
 enum { SV_NETDEV_PORT_NO_SEND_QUEUE = ECHRNG };
 
+/* A value of legs_due_millis: a time in the past. */
+enum { SV_LEGS_DUE_NOW = 1 };
+
 struct sv_netdev_port;
 
 /* The operations and properties of a kind of port. */
@@ -57,8 +60,11 @@ struct sv_netdev_port_kind {
      */
     unsigned (*send)(struct sv_netdev_port *port, const struct sv_qp *sender, const struct sv_frame *frames,
                      unsigned count, int *error);
-    /* Follows the legs of the bond, which may have changed. Only the receive thread calls this. */
-    void (*update_legs)(struct sv_netdev_port *port);
+    /*
+     * Follows the legs of the bond, which may have changed. Returns the time of the next attempt if something is left to
+     * do, or 0. Only the receive thread calls this.
+     */
+    uint64_t (*update_legs)(struct sv_netdev_port *port, uint64_t now_millis);
     /* Forgets a leg whose interface has been removed. Returns false if there is no such leg. As update_legs(). */
     bool (*forget_leg)(struct sv_netdev_port *port, int ifindex);
 };
@@ -94,6 +100,7 @@ struct sv_netdev_port {
     _Atomic uint32_t receiver_count; /* it only grows, because a leg may join a bond */
     pthread_t rx_thread;
     bool rx_thread_runs;
+    uint64_t legs_due_millis;       /* used by the receive thread only: time of the next update_legs(), 0: none */
     bool mac_update_pending;        /* used by the receive thread only: see sv_netdev_port_update_steering_mac() */
     _Atomic bool stopping;
     /* The epoll instance that contains the sockets (see event_source.c), or -1. Changed with the mutex held. */

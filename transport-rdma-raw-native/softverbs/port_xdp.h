@@ -62,6 +62,9 @@ struct xdp_port {
     struct sv_packet_sender sender; /* used in tap mode */
     bool native;
     bool zero_copy;
+    /* The port is being opened: it waits for a process that has just ended. The receive thread never waits. */
+    bool may_wait;
+    uint64_t legs_open_at_millis;   /* used by the receive thread only: time of the next attempt to open legs, or 0 */
     struct sv_busy_poll busy_poll;
     /*
      * A port has one leg, the interface itself, or with a bond several. One that leaves the bond keeps its place, and its
@@ -107,7 +110,7 @@ void sv_xdp_port_apply_legs(struct xdp_port *port);
 /* Forgets a leg whose interface has been removed. Returns false if there is no such leg. */
 bool sv_xdp_port_forget_leg(struct sv_netdev_port *base, int ifindex);
 /* Opens the legs that have joined the bond since the last call, and applies the state of all. */
-void sv_xdp_port_update_legs(struct sv_netdev_port *base);
+uint64_t sv_xdp_port_update_legs(struct sv_netdev_port *base, uint64_t now_millis);
 /* Sends frames by several legs, each by that of its flow. Like send() of struct sv_netdev_port_kind. */
 unsigned sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_legs, const struct sv_qp *sender,
                                   const struct sv_frame *frames, unsigned count, int *error);

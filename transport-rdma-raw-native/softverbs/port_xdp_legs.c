@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { READ_AGAIN_MILLIS = 100, OPEN_AGAIN_MILLIS = 1000 };
+
 _Static_assert((int)SV_XDP_MAX_QUEUES <= (int)SV_BPF_LEG_QUEUE_MASK, "the state of a leg has room for numbers of queues");
 
 /* ---- joining and leaving ---- */
@@ -30,12 +32,28 @@ static bool has_leg(const struct xdp_port *port, int ifindex)
     return false;
 }
 
-/* A leg without queues gives its place back, and the next change of a leg tries it again. */
-static void open_joined(struct xdp_port *port, const struct sv_bond_leg *joined)
+/* Returns false if another attempt may succeed. A leg without queues gives its place back. */
+static bool open_joined(struct xdp_port *port, const struct sv_bond_leg *joined)
 {
     struct sv_xdp_leg *leg = sv_xdp_port_add_leg(port, joined->ifindex, joined->netdev);
-    if (leg != NULL && sv_xdp_port_open_leg(port, leg) != 0)
-        port->leg_count--;
+    if (leg == NULL || sv_xdp_port_open_leg(port, leg) == 0)
+        return true;
+    port->leg_count--;
+    return false;
+}
+
+/* Opens the legs that have joined. Returns false if another attempt may succeed. */
+static bool open_all_joined(struct xdp_port *port)
+{
+    const struct sv_bond *bond = &port->base.bond;
+    bool complete = true;
+    for (uint32_t i = 0; i < bond->leg_count && !atomic_load(&port->base.stopping); i++) {
+        if (has_leg(port, bond->leg[i].ifindex))
+            continue;
+        complete &= open_joined(port, &bond->leg[i]);
+        sv_xdp_port_apply_legs(port);
+    }
+    return complete;
 }
 
 /* Returns false if the kernel can't tell, for instance because the process has no descriptor left. */
@@ -89,16 +107,20 @@ void sv_xdp_port_apply_legs(struct xdp_port *port)
     atomic_store_explicit(&port->sending_legs, sending, memory_order_release);
 }
 
-void sv_xdp_port_update_legs(struct sv_netdev_port *base)
+/*
+ * Opening a leg takes time, so the state of the others is applied first. A leg that can't be opened is tried again after
+ * a pause, also if messages arrive before.
+ */
+uint64_t sv_xdp_port_update_legs(struct sv_netdev_port *base, uint64_t now_millis)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     if (sv_bond_read_legs(&base->bond) != 0)
-        return;
+        return now_millis + READ_AGAIN_MILLIS;
     forget_removed(port);
-    for (uint32_t i = 0; i < base->bond.leg_count; i++)
-        if (!has_leg(port, base->bond.leg[i].ifindex))
-            open_joined(port, &base->bond.leg[i]);
     sv_xdp_port_apply_legs(port);
+    if (port->legs_open_at_millis <= now_millis)
+        port->legs_open_at_millis = open_all_joined(port) ? 0 : now_millis + OPEN_AGAIN_MILLIS;
+    return port->legs_open_at_millis;
 }
 
 /* ---- sending ---- */

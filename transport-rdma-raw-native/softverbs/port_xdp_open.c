@@ -58,13 +58,13 @@ static int explain_program(const char *netdev, const struct sv_attached_program 
  * program of a process that has just ended disappears within a moment. A program with an unreadable name may be such a
  * program.
  */
-static int check_program(const char *netdev, int ifindex)
+static int check_program(const struct xdp_port *port, const char *netdev, int ifindex)
 {
     struct sv_attached_program program;
     sv_assert_may_block();
     for (int i = 0; sv_attached_find_xdp(ifindex, &program); i++) {
         bool may_disappear = program.name[0] == '\0' || sv_attached_is_own(&program);
-        if (!may_disappear || i == SV_XDP_BUSY_RETRIES)
+        if (!may_disappear || !port->may_wait || i == SV_XDP_BUSY_RETRIES)
             return explain_program(netdev, &program);
         struct timespec pause = {.tv_nsec = SV_XDP_BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
@@ -266,7 +266,7 @@ static int check_leg(const struct xdp_port *port, struct sv_xdp_leg *leg)
     const struct sv_netdev_port *base = &port->base;
     int error = check_runs_programs(port, leg);
     if (error == 0 && port->tap.ifindex == 0 && !base->brokered)
-        error = check_program(leg->netdev, leg->ifindex);
+        error = check_program(port, leg->netdev, leg->ifindex);
     if (error == 0)
         error = check_vlan_tags(port, leg->netdev);
     if (error == 0)
@@ -278,7 +278,7 @@ static int check_leg(const struct xdp_port *port, struct sv_xdp_leg *leg)
 static int check_legs(struct xdp_port *port)
 {
     const struct sv_netdev_port *base = &port->base;
-    int error = base->bond.ifindex != 0 ? check_program(base->netdev, base->ifindex) : 0;
+    int error = base->bond.ifindex != 0 ? check_program(port, base->netdev, base->ifindex) : 0;
     for (uint32_t i = 0; i < port->leg_count && error == 0; i++) {
         error = check_leg(port, &port->leg[i]);
         /* After the interface is reserved: before, the program of the previous user may still be attached. */
@@ -333,6 +333,7 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     port->xdp_link_fd = port->tc_link_fd = port->copy_ring.receiver.fd = port->sender.fd = port->broker_memory_fd = -1;
+    port->may_wait = true;
     int error = sv_busy_poll_init(&port->busy_poll, base->netdev, base->ifindex);
     if (error == 0)
         error = apply_mode(port, sv_xdp_mode_of(base));
@@ -369,5 +370,6 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
     if (error == 0 && base->brokered)
         sv_broker_keep_queues(base->broker, atomic_load(&port->queue_count));
     close_broker_sockets(port);
+    port->may_wait = false;
     return error;
 }

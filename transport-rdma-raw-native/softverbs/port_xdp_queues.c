@@ -16,6 +16,7 @@ static struct sv_xdp_queue_config queue_config_of(const struct xdp_port *port, c
         .mtu = base->link_mtu,
         .vlan = base->vlan.ifindex != 0 ? &base->vlan : NULL,
         .zero_copy = port->zero_copy,
+        .may_wait = port->may_wait,
         .expects_partial_checksums = leg->expects_partial_checksums,
         .receives_gso = base->receives_gso,
         .existence_unknown = existence_unknown,

@@ -70,6 +70,14 @@ static void check_receivers(struct sv_netdev_port *port, uint64_t *last_check_mi
     sv_netdev_port_check_receivers(port);
 }
 
+/* Messages make it due at once. What fails is repeated. */
+static void update_legs(struct sv_netdev_port *port)
+{
+    uint64_t now = now_millis();
+    if (port->legs_due_millis != 0 && port->legs_due_millis <= now && !atomic_load(&port->stopping))
+        port->legs_due_millis = port->kind->update_legs(port, now);
+}
+
 static void clear_wake(const struct sv_netdev_port *port)
 {
     uint64_t kicks;
@@ -94,6 +102,7 @@ static void *run_rx_thread(void *argument)
                 clear_wake(port);
         }
         sv_netdev_port_update_steering_mac(port);
+        update_legs(port);
         if (arrived && !atomic_load(&port->stopping))
             handle_frames(port);
         check_receivers(port, &last_check_millis);

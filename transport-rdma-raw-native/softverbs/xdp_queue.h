@@ -100,6 +100,7 @@ struct sv_xdp_queue_config {
     uint32_t mtu;
     const struct sv_vlan *vlan;     /* NULL: none */
     bool zero_copy;                 /* requires zero copy by the driver */
+    bool may_wait;                  /* retries while a process that has just ended still has the queue */
     bool expects_partial_checksums; /* as in struct sv_xdp_queue */
     bool receives_gso;
     bool existence_unknown;         /* the driver does not report whether the interface has this queue */

@@ -114,11 +114,11 @@ static int register_umem(struct sv_xdp_queue *queue)
  * Binds a socket, and retries while the queue is busy. The kernel releases the queue of a closed socket in a deferred
  * task that needs the RTNL lock. On a busy machine this takes more than a second.
  */
-static int bind_with_retry(int fd, const struct sockaddr_xdp *address)
+static int bind_with_retry(int fd, const struct sockaddr_xdp *address, bool may_wait)
 {
     sv_assert_may_block();
     for (int i = 0; bind(fd, (const struct sockaddr *)address, sizeof *address) != 0; i++) {
-        if (errno != EBUSY || i == SV_XDP_BUSY_RETRIES)
+        if (errno != EBUSY || !may_wait || i == SV_XDP_BUSY_RETRIES)
             return errno;
         struct timespec pause = {.tv_nsec = SV_XDP_BUSY_RETRY_MILLIS * 1000000L};
         nanosleep(&pause, NULL);
@@ -135,7 +135,7 @@ static int bind_main(struct sv_xdp_queue *queue, const struct sv_xdp_queue_confi
                                     (queue->multi_buffer ? XDP_USE_SG : 0));
     address.sxdp_ifindex = (uint32_t)config->receive_ifindex;
     address.sxdp_queue_id = config->number;
-    return bind_with_retry(queue->main.receiver.fd, &address);
+    return bind_with_retry(queue->main.receiver.fd, &address, config->may_wait);
 }
 
 /* Fills the address of a socket that shares the memory and the flags of the main one. */
@@ -248,7 +248,7 @@ static int open_syn_socket(struct sv_xdp_queue *queue, const struct sv_xdp_queue
         error = map_receive_ring(syn, &offsets);
     struct sockaddr_xdp address;
     fill_shared_address(&address, queue, config->receive_ifindex, config->number);
-    return error != 0 ? error : bind_with_retry(syn->receiver.fd, &address);
+    return error != 0 ? error : bind_with_retry(syn->receiver.fd, &address, config->may_wait);
 }
 
 /*

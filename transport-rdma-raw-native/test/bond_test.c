@@ -6,11 +6,10 @@
 #include "wire_fixture.h"
 
 #include "bond.h"
+#include "described_bond.h"
 
 #include <linux/if_bonding.h>
-#include <linux/if_link.h>
 #include <linux/if_packet.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -341,44 +340,6 @@ static void legs_that_have_agreed_send(void)
 
 /* ---- refusals ---- */
 
-static uint8_t described_mode;
-static unsigned described;      /* index of the veth that stands for a bond */
-
-static struct rtattr *add_attribute(uint8_t *message, unsigned short type, const void *value, size_t length)
-{
-    struct nlmsghdr *header = (struct nlmsghdr *)message;
-    struct rtattr *attribute = (struct rtattr *)(message + NLMSG_ALIGN(header->nlmsg_len));
-    attribute->rta_type = type;
-    attribute->rta_len = (unsigned short)RTA_LENGTH(length);
-    if (length > 0)
-        memcpy(RTA_DATA(attribute), value, length);
-    header->nlmsg_len = NLMSG_ALIGN(header->nlmsg_len) + RTA_ALIGN(attribute->rta_len);
-    return attribute;
-}
-
-static void end_nested(const uint8_t *message, struct rtattr *attribute)
-{
-    const struct nlmsghdr *header = (const struct nlmsghdr *)message;
-    attribute->rta_len = (unsigned short)(message + header->nlmsg_len - (const uint8_t *)attribute);
-}
-
-static ssize_t describe_bond(void *data, ssize_t length)
-{
-    uint8_t *message = data;
-    struct nlmsghdr *header = data;
-    if (length < (ssize_t)NLMSG_LENGTH(sizeof(struct ifinfomsg)) || header->nlmsg_type != RTM_NEWLINK ||
-        ((const struct ifinfomsg *)NLMSG_DATA(header))->ifi_index != (int)described)
-        return length;
-    header->nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg));
-    struct rtattr *info = add_attribute(message, IFLA_LINKINFO, NULL, 0);
-    add_attribute(message, IFLA_INFO_KIND, "bond", sizeof "bond");
-    struct rtattr *of_bond = add_attribute(message, IFLA_INFO_DATA, NULL, 0);
-    add_attribute(message, IFLA_BOND_MODE, &described_mode, sizeof described_mode);
-    end_nested(message, of_bond);
-    end_nested(message, info);
-    return header->nlmsg_len;
-}
-
 static void check_refused(const char *interface, int error, const char *why)
 {
     char name[32];
@@ -401,19 +362,16 @@ static void other_modes_are_refused(void)
     if (!have_namespace())
         return;
     link_open(&wire, 1500, 1);
-    described = if_nametoindex(wire.name[1]);
-    change_received = describe_bond;
-    CHECK_EQ(0, setenv("SOFTVERBS_XDP_MODE", "native", 1));
+    describe(wire.name[1], 0);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        described_mode = others[i].mode;
+        described.mode = others[i].mode;
         snprintf(why, sizeof why, "is a bond in mode %s, where this mode of AF_XDP needs active-backup, balance-xor or "
                  "802.3ad: use SOFTVERBS_XDP_MODE=tap", others[i].name);
         check_refused(wire.name[1], EOPNOTSUPP, why);
     }
-    described_mode = BOND_MODE_XOR;
+    described.mode = BOND_MODE_XOR;
     check_refused(wire.name[1], ENETDOWN, "has no interfaces: ip link set dev INTERFACE master");
-    CHECK_EQ(0, unsetenv("SOFTVERBS_XDP_MODE"));
-    change_received = NULL;
+    nothing_described();
     link_close(&wire);
 }
 

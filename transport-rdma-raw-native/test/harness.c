@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         broker_rules_tests, broker_resume_tests, broker_passed_tests, broker_device_tests, broker_session_tests,
         broker_confinement_tests, broker_client_tests, broker_storm_tests, broker_late_tests, broker_reasons_tests,
         broker_adversary_tests, refusal_tests, verifier_tests, verdict_cache_tests, gso_receive_tests, vlan_tests,
-        bond_tests};
+        bond_tests, bond_legs_tests};
     unsigned passed = 0, failed = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);      /* a process of a test that ends by exit() has nothing to write */
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)

@@ -40,7 +40,7 @@ extern const struct test object_tests[], queue_tests[], queue_error_tests[], com
     broker_passed_tests[], broker_device_tests[], broker_session_tests[], broker_client_tests[],
     broker_storm_tests[], broker_late_tests[], broker_reasons_tests[],
     broker_adversary_tests[], broker_confinement_tests[], broker_answers_tests[], refusal_tests[], verifier_tests[],
-    verdict_cache_tests[], gso_receive_tests[], vlan_tests[], bond_tests[];
+    verdict_cache_tests[], gso_receive_tests[], vlan_tests[], bond_tests[], bond_legs_tests[];
 
 /* Set by a test that simulates the kernel or has threads: stops that before the next test. */
 extern void (*after_failure)(void);

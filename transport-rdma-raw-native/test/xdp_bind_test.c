@@ -34,10 +34,15 @@ static int answer(const struct sockaddr_xdp *address)
     return is_refused ? refusal : 0;
 }
 
+int (*error_of_xdp_bind)(int ifindex);
+
 /* Replaces the C library's function. */
 int bind(int fd, const struct sockaddr *address, socklen_t bytes)
 {
-    int error = address->sa_family == AF_XDP ? answer((const struct sockaddr_xdp *)address) : 0;
+    const struct sockaddr_xdp *xdp = (const struct sockaddr_xdp *)address;
+    int error = address->sa_family == AF_XDP ? answer(xdp) : 0;
+    if (error == 0 && address->sa_family == AF_XDP && error_of_xdp_bind != NULL)
+        error = error_of_xdp_bind((int)xdp->sxdp_ifindex);
     if (error == 0)
         return (int)syscall(SYS_bind, fd, address, bytes);
     errno = error;

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a port follows the legs of a bond when the kernel fails or is slow. The bond is described: see described_bond.h. */
+#include "wire_fixture.h"
+
+#include "described_bond.h"
+
+#include <net/if.h>
+
+#include <linux/if_bonding.h>
+#include <linux/if_packet.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LEGS = 3, FLOWS = 32, FRAME_BYTES = 2048 };
+
+/* `peer` is a packet socket at the other end of each leg. */
+struct scene {
+    struct wire bond, leg[LEGS];
+    int peer[LEGS];
+    struct world world;
+    struct side side;
+};
+
+static _Atomic int name_error;
+
+static void stop_simulating(void)
+{
+    name_error = 0;
+    error_of_xdp_bind = NULL;
+    nothing_described();
+}
+
+/* Replaces the C library's function. */
+char *if_indextoname(unsigned ifindex, char name[IFNAMSIZ])
+{
+    struct ifreq request = {.ifr_ifindex = (int)ifindex};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int error = ioctl(fd, SIOCGIFNAME, &request) == 0 ? name_error : errno == ENODEV ? ENXIO : errno;
+    close(fd);
+    if (error == 0)
+        return memcpy(name, request.ifr_name, IFNAMSIZ);
+    errno = error;
+    return NULL;
+}
+
+static int open_packet_socket(const char *interface)
+{
+    struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
+                                  .sll_ifindex = (int)if_nametoindex(interface)};
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(0, bind(fd, (struct sockaddr *)&address, sizeof address));
+    return fd;
+}
+
+static void open_device(struct scene *scene)
+{
+    struct world *world = &scene->world;
+    snprintf(world->device_name, sizeof world->device_name, "xdp:%s", scene->bond.name[0]);
+    CHECK_EQ(0, softverbs_add_device(world->device_name));
+    struct ibv_device *device = find_device(world->device_name);
+    world->context = ibv_open_device(device);
+    if (world->context == NULL)
+        test_failed(__FILE__, __LINE__, "%s: %s", world->device_name, softverbs_open_error(device));
+    world->pd = ibv_alloc_pd(world->context);
+    side_open(world, &scene->side);
+}
+
+/* Opens a bond with legs 0 and 1, of which a bit says whether each is active. Leg 2 has not joined yet. */
+static void open_scene(struct scene *scene, uint8_t mode, unsigned active)
+{
+    memset(scene, 0, sizeof *scene);
+    link_open(&scene->bond, 1500, 1);
+    describe(scene->bond.name[0], mode);
+    after_failure = stop_simulating;
+    for (unsigned leg = 0; leg < LEGS; leg++) {
+        link_open(&scene->leg[leg], 1500, 1);
+        scene->peer[leg] = open_packet_socket(scene->leg[leg].name[1]);
+        if (leg < 2)
+            describe_leg(scene->leg[leg].name[0], active >> leg & 1);
+    }
+    open_device(scene);
+}
+
+static void close_scene(struct scene *scene)
+{
+    side_close(&scene->side);
+    world_close(&scene->world);
+    nothing_described();
+    for (unsigned leg = 0; leg < LEGS; leg++) {
+        close(scene->peer[leg]);
+        link_close(&scene->leg[leg]);
+    }
+    link_close(&scene->bond);
+}
+
+/* Makes the kernel send a message about the first leg. */
+static void notify(const struct scene *scene)
+{
+    static unsigned number;
+    run("ip link set %s alias a%u", scene->leg[0].name[0], ++number);
+}
+
+/* Returns a bit for each leg by which frames of many flows arrive. A frame of a leg that does not send is lost. */
+static unsigned legs_of_all(struct scene *scene)
+{
+    uint8_t frame[FRAME_BYTES], received[FRAME_BYTES];
+    unsigned legs = 0;
+    for (uint16_t flow = 0; flow < FLOWS; flow++) {
+        struct frame_spec spec = default_frame();
+        spec.src_port = (uint16_t)(1000 + flow);
+        uint32_t length = build_frame(&spec, frame);
+        CHECK_EQ(0, send_frame(&scene->side, frame, length, IBV_SEND_SIGNALED));
+        CHECK_EQ(IBV_WC_SUCCESS, wait_one(scene->side.cq).status);
+        for (unsigned leg = 0; leg < LEGS; leg++)
+            while (recv(scene->peer[leg], received, sizeof received, MSG_DONTWAIT) > 0)
+                legs |= (unsigned)(memcmp(received, frame, length) == 0) << leg;
+    }
+    return legs;
+}
+
+static void await_legs(struct scene *scene, unsigned wanted)
+{
+    struct timespec start = now();
+    unsigned legs;
+    do
+        legs = legs_of_all(scene);
+    while (legs != wanted && !overdue(start));
+    CHECK_EQ(wanted, legs);
+}
+
+static void set_active(unsigned active)
+{
+    for (unsigned leg = 0; leg < described.leg_count; leg++)
+        described.leg[leg].is_active = active >> leg & 1;
+}
+
+/* ---- tests ---- */
+
+static void a_process_without_descriptors_keeps_its_legs(void)
+{
+    struct scene scene;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_ACTIVEBACKUP, 1);
+    await_legs(&scene, 1);
+    name_error = EMFILE;
+    set_active(2);
+    notify(&scene);
+    await_legs(&scene, 2);
+    name_error = 0;
+    set_active(1);
+    notify(&scene);
+    await_legs(&scene, 1);
+    close_scene(&scene);
+}
+
+/* The kernel names the same interface again, as after its return from another network namespace. */
+static void a_removed_leg_gets_new_sockets(void)
+{
+    const int self = (int)getpid();
+    struct scene scene;
+    const char *leg;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_ACTIVEBACKUP, 1);
+    leg = scene.leg[0].name[0];
+    const unsigned ifindex = if_nametoindex(leg);
+    /* It leaves the bond before it moves, and the port knows that. */
+    described.leg_count = 0;
+    describe_leg(scene.leg[1].name[0], true);
+    notify(&scene);
+    await_legs(&scene, 2);
+    run("ip netns add svt%d && ip link set %s netns svt%d && ip -n svt%d link set %s netns %d && ip netns del svt%d",
+        self, leg, self, self, leg, self, self);
+    CHECK_EQ(ifindex, if_nametoindex(leg));
+    run("ip link set %s up", leg);
+    describe_leg(leg, true);
+    set_active(2);
+    run("ip link set %s alias b", scene.leg[1].name[0]);
+    await_legs(&scene, 1);
+    close_scene(&scene);
+}
+
+static void an_incomplete_list_is_read_again(void)
+{
+    struct scene scene;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_ACTIVEBACKUP, 1);
+    set_active(2);
+    described.broken = ENOBUFS;
+    notify(&scene);
+    await_legs(&scene, 2);
+    CHECK_EQ(0, described.broken);
+    close_scene(&scene);
+}
+
+/* ---- a leg that cannot be opened yet ---- */
+
+static unsigned busy_ifindex;
+static atomic_bool is_busy, others_send, others_sent_first;
+static atomic_uint pauses;
+
+static void count_pause(void)
+{
+    pauses++;
+}
+
+/* Called by the receive thread while it opens a leg. */
+static int refuse_while_busy(int ifindex)
+{
+    struct timespec start = now();
+    if ((unsigned)ifindex != busy_ifindex || !is_busy)
+        return 0;
+    instead_of_pauses = count_pause;
+    while (!others_send && !overdue(start))
+        sched_yield();
+    others_sent_first = others_send;
+    return EBUSY;
+}
+
+static void a_busy_leg_delays_no_other(void)
+{
+    struct scene scene;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_XOR, 1);
+    await_legs(&scene, 1);
+    busy_ifindex = if_nametoindex(scene.leg[2].name[0]);
+    others_send = others_sent_first = false;
+    is_busy = true;
+    pauses = 0;
+    error_of_xdp_bind = refuse_while_busy;
+    describe_leg(scene.leg[2].name[0], true);
+    set_active(6);
+    notify(&scene);
+    await_legs(&scene, 2);
+    others_send = true;
+    struct timespec start = now();
+    while (!others_sent_first && !overdue(start))
+        sched_yield();
+    CHECK(others_sent_first);
+    /* No further message arrives. */
+    is_busy = false;
+    await_legs(&scene, 6);
+    CHECK_EQ(0, pauses);
+    error_of_xdp_bind = NULL;
+    close_scene(&scene);
+}
+
+const struct test bond_legs_tests[] = {
+    {"bond: a process without descriptors keeps its legs", a_process_without_descriptors_keeps_its_legs},
+    {"bond: a removed leg gets new sockets", a_removed_leg_gets_new_sockets},
+    {"bond: an incomplete list of legs is read again", an_incomplete_list_is_read_again},
+    {"bond: a busy leg delays no other", a_busy_leg_delays_no_other},
+    {NULL, NULL},
+};
