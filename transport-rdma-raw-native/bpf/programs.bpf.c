@@ -384,14 +384,18 @@ SECTION("program/xdp_classify") int xdp_classify(struct xdp_md *xdp)
         first = leg & SV_BPF_LEG_QUEUE_MASK;
         count = leg >> SV_BPF_LEG_COUNT_SHIFT & SV_BPF_LEG_QUEUE_MASK;
         /* A leg that has just joined has no sockets yet. The kernel would reset the connections of its frames. */
-        if ((leg & SV_BPF_LEG_IS_SERVED) == 0)
-            __sync_fetch_and_add(&traffic->unserved_passed, 1);
-        if ((leg & SV_BPF_LEG_RECEIVES) == 0)
+        if ((leg & SV_BPF_LEG_IS_SERVED) == 0) {
+            __sync_fetch_and_add(&traffic->unserved_frames, 1);
             return XDP_DROP;
+        }
+        if ((leg & SV_BPF_LEG_RECEIVES) == 0) {
+            __sync_fetch_and_add(&traffic->inactive_leg_dropped, 1);
+            return XDP_DROP;
+        }
     }
     /* Frames of a queue without sockets go to the kernel, as if no rule took them. */
     if (queue >= count) {
-        __sync_fetch_and_add(&traffic->unserved_passed, 1);
+        __sync_fetch_and_add(&traffic->unserved_frames, 1);
         return XDP_PASS;
     }
     struct frame frame = {.context = xdp, .length = (u32)xdp_length(xdp), .is_xdp = 1};

@@ -126,11 +126,13 @@ struct sv_bpf_traffic {
     unsigned int queue_count;                       /* number of receive queues with sockets, from queue 0 on */
     unsigned int max_syn_bytes;                     /* longer SYNs are dropped */
     unsigned long long long_syns_dropped;
-    unsigned long long unserved_passed;             /* frames of queues without sockets: they go to the kernel */
+    /* Frames of queues without sockets, which go to the kernel, and of legs without sockets, which are dropped. */
+    unsigned long long unserved_frames;
     unsigned long long udp_gso_frames_passed;       /* each holds several datagrams; left to the kernel */
     unsigned int max_udp_frame_bytes;               /* with all headers; a longer UDP frame is a GSO frame */
     unsigned int has_legs;                          /* nonzero: the program runs on the legs of a bond */
     struct sv_bpf_leg legs[SV_BPF_MAX_LEGS];
+    unsigned long long inactive_leg_dropped;        /* by legs that do not receive, as the bond itself drops them */
 };
 
 /*

@@ -203,9 +203,14 @@ uint64_t sv_kernel_steering_long_syns_dropped(const struct sv_kernel_steering *s
     return __atomic_load_n(&steering->traffic->long_syns_dropped, __ATOMIC_RELAXED);
 }
 
-uint64_t sv_kernel_steering_unserved_passed(const struct sv_kernel_steering *steering)
+uint64_t sv_kernel_steering_unserved_frames(const struct sv_kernel_steering *steering)
 {
-    return __atomic_load_n(&steering->traffic->unserved_passed, __ATOMIC_RELAXED);
+    return __atomic_load_n(&steering->traffic->unserved_frames, __ATOMIC_RELAXED);
+}
+
+uint64_t sv_kernel_steering_inactive_leg_dropped(const struct sv_kernel_steering *steering)
+{
+    return __atomic_load_n(&steering->traffic->inactive_leg_dropped, __ATOMIC_RELAXED);
 }
 
 const struct sv_connections *sv_kernel_steering_connections(const struct sv_kernel_steering *steering)

@@ -94,9 +94,12 @@ uint64_t sv_kernel_steering_unsolicited_dropped(const struct sv_kernel_steering 
 /* Returns the number of SYNs dropped because of their length. */
 uint64_t sv_kernel_steering_long_syns_dropped(const struct sv_kernel_steering *steering);
 /*
- * Returns the number of frames that matched a rule but went to the kernel, because their receive queue has no socket.
+ * Returns the number of frames that matched a rule and were not delivered, because their receive queue or their leg of a
+ * bond has no socket.
  */
-uint64_t sv_kernel_steering_unserved_passed(const struct sv_kernel_steering *steering);
+uint64_t sv_kernel_steering_unserved_frames(const struct sv_kernel_steering *steering);
+/* Returns the number of frames that matched a rule and arrived by a leg by which the bond does not receive. */
+uint64_t sv_kernel_steering_inactive_leg_dropped(const struct sv_kernel_steering *steering);
 /*
  * Sets the length, with all headers, above which UDP frames go to the kernel. Such a frame is a GSO frame: it holds
  * several datagrams of a sender on this host. Only the kernel knows where they end. Initially there is no limit.

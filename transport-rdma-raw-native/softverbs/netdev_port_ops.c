@@ -159,6 +159,7 @@ void sv_netdev_port_add_counters(struct sv_device *device, struct softverbs_coun
     counters->received.syn_ring_full += sv_kernel_steering_syns_dropped(port->steering);
     counters->received.unsolicited_drops += sv_kernel_steering_unsolicited_dropped(port->steering);
     counters->received.length_errors += sv_kernel_steering_long_syns_dropped(port->steering);
-    counters->received.unserved += sv_kernel_steering_unserved_passed(port->steering);
+    counters->received.unserved += sv_kernel_steering_unserved_frames(port->steering);
+    counters->received.port_down += sv_kernel_steering_inactive_leg_dropped(port->steering);
     counters->received.gso_datagrams += sv_kernel_steering_udp_gso_frames_passed(port->steering);
 }

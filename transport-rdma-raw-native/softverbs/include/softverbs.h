@@ -103,7 +103,7 @@ struct softverbs_queue_counters {
     uint64_t no_match;          /* sent: dropped because no rule matched; received: always 0 */
     uint64_t dropped_by_rule;   /* dropped by a DROP rule: sent; from an interface: received (device) */
     uint64_t blocked_self;      /* sent: own multicast, not delivered to the sender (BLOCK_SELF_MCAST_LB) */
-    uint64_t port_down;         /* sent: dropped because the port was down */
+    uint64_t port_down;         /* sent: dropped because the port was down; received: by an inactive leg (device) */
     uint64_t too_many_copies;   /* copies beyond the maximum per frame: likewise */
     uint64_t no_receive;        /* received: dropped because no receive was posted (RNR) */
     uint64_t not_ready;         /* received: dropped because the queue could not receive, or was reset before a poll */
@@ -118,8 +118,9 @@ struct softverbs_queue_counters {
     uint64_t syn_ring_full;     /* received: SYNs dropped under overload (device) */
     uint64_t unsolicited_drops; /* received: unsolicited TCP segments dropped under overload (device) */
     /*
-     * Received: left to the kernel because their receive queue has no socket (device). Sent: dropped because the
-     * interface no longer has their send queue; later frames leave by the others.
+     * Received (device): left to the kernel because their receive queue has no socket, or dropped because their leg
+     * of a bond has none. Sent: dropped because the interface no longer has their send queue; later frames leave by the
+     * others. Or the leg of the bond that sends has no sockets.
      */
     uint64_t unserved;
     /* Frames from senders on the same host, which expect hardware to complete them (device): */
