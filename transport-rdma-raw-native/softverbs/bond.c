@@ -16,13 +16,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { READ_ATTEMPTS = 16 };
+/* ACTOR_COLLECTS, ACTOR_DISTRIBUTES: bits of the state of a port in LACP (IEEE 802.1AX). */
+enum { READ_ATTEMPTS = 16, ACTOR_COLLECTS = 0x10, ACTOR_DISTRIBUTES = 0x20 };
 
 /* ---- state ---- */
 
 static bool is_kind(const struct rtattr *kind, const char *name)
 {
     return kind != NULL && RTA_PAYLOAD(kind) > strlen(name) && strcmp(RTA_DATA(kind), name) == 0;
+}
+
+/* Independent control of 802.3ad (coupled_control off, Linux 6.9): the leg receives, and sends later. */
+static bool only_collects(const struct rtattr *leg_data)
+{
+    uint32_t state = sv_link_number(sv_link_nested(leg_data, IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE), 0);
+    return (state & (ACTOR_COLLECTS | ACTOR_DISTRIBUTES)) == ACTOR_COLLECTS;
 }
 
 /*
@@ -47,17 +55,47 @@ static void add_leg(void *context, const struct nlmsghdr *link)
     leg->ifindex = info->ifi_index;
     snprintf(leg->netdev, sizeof leg->netdev, "%.*s", (int)RTA_PAYLOAD(name), (const char *)RTA_DATA(name));
     leg->sends = is_active && (is_up || bond->has_active_leg);
-    leg->receives = is_active || bond->all_legs_receive;
+    leg->receives = is_active || bond->all_legs_receive || only_collects(data);
 }
 
-int sv_bond_read_legs(struct sv_bond *bond)
+static int list_legs(struct sv_bond *bond)
 {
     int error = EINTR;
-    struct sv_bond found = *bond;
     for (int i = 0; i < READ_ATTEMPTS && error == EINTR; i++) {
-        found.leg_count = 0;
-        error = sv_link_query_below(bond->ifindex, add_leg, &found);
+        bond->leg_count = 0;
+        error = sv_link_query_below(bond->ifindex, add_leg, bond);
     }
+    return error;
+}
+
+/* Reads the mode and the options of the interface. Stores ifindex 0 if it is no bond. */
+static int read_bond(int ifindex, struct sv_bond *bond)
+{
+    alignas(struct nlmsghdr) uint8_t answer[SV_LINK_ANSWER_BYTES];
+    int error;
+    memset(bond, 0, sizeof *bond);
+    const struct nlmsghdr *link = sv_link_query(ifindex, answer, &error);
+    if (link == NULL)
+        return error;
+    const struct rtattr *link_info = sv_link_attribute(link, IFLA_LINKINFO);
+    const struct rtattr *data = sv_link_nested(link_info, IFLA_INFO_DATA);
+    if (!is_kind(sv_link_nested(link_info, IFLA_INFO_KIND), "bond"))
+        return 0;
+    bond->ifindex = ifindex;
+    bond->mode = sv_link_number(sv_link_nested(data, IFLA_BOND_MODE), UINT32_MAX);
+    bond->has_active_leg = bond->mode == BOND_MODE_ACTIVEBACKUP;
+    bond->all_legs_receive = sv_link_number(sv_link_nested(data, IFLA_BOND_ALL_SLAVES_ACTIVE), 0) != 0;
+    return 0;
+}
+
+int sv_bond_read_again(struct sv_bond *bond)
+{
+    struct sv_bond found;
+    int error = read_bond(bond->ifindex, &found);
+    if (error == 0 && (found.ifindex == 0 || found.mode != bond->mode))
+        return SV_BOND_OTHER_MODE;
+    if (error == 0)
+        error = list_legs(&found);
     if (error == 0)
         *bond = found;
     return error;
@@ -82,23 +120,12 @@ static int explain_mode(const char *netdev, uint32_t mode)
 
 int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond)
 {
-    alignas(struct nlmsghdr) uint8_t answer[SV_LINK_ANSWER_BYTES];
-    int error;
-    memset(bond, 0, sizeof *bond);
-    const struct nlmsghdr *link = sv_link_query(ifindex, answer, &error);
-    if (link == NULL)
+    int error = read_bond(ifindex, bond);
+    if (error != 0 || bond->ifindex == 0)
         return error;
-    const struct rtattr *link_info = sv_link_attribute(link, IFLA_LINKINFO);
-    const struct rtattr *data = sv_link_nested(link_info, IFLA_INFO_DATA);
-    if (!is_kind(sv_link_nested(link_info, IFLA_INFO_KIND), "bond"))
-        return 0;
-    uint32_t mode = sv_link_number(sv_link_nested(data, IFLA_BOND_MODE), UINT32_MAX);
-    if (mode != BOND_MODE_ACTIVEBACKUP && mode != BOND_MODE_XOR && mode != BOND_MODE_8023AD)
-        return explain_mode(netdev, mode);
-    bond->ifindex = ifindex;
-    bond->has_active_leg = mode == BOND_MODE_ACTIVEBACKUP;
-    bond->all_legs_receive = sv_link_number(sv_link_nested(data, IFLA_BOND_ALL_SLAVES_ACTIVE), 0) != 0;
-    error = sv_bond_read_legs(bond);
+    if (bond->mode != BOND_MODE_ACTIVEBACKUP && bond->mode != BOND_MODE_XOR && bond->mode != BOND_MODE_8023AD)
+        return explain_mode(netdev, bond->mode);
+    error = list_legs(bond);
     if (error == 0 && bond->leg_count == 0)
         error = sv_explain(ENETDOWN, "the bond '%s' has no interfaces: ip link set dev INTERFACE master %s", netdev,
                            netdev);

@@ -4,6 +4,7 @@
 
 #include "bpf_layout.h"
 
+#include <errno.h>
 #include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,10 +21,11 @@ struct sv_bond_leg {
     bool receives;                  /* the kernel receives frames of the bond by this leg */
 };
 
-enum { SV_BOND_MAX_LEGS = 32 };
+enum { SV_BOND_MAX_LEGS = 32, SV_BOND_OTHER_MODE = ESTALE };
 
 struct sv_bond {
     int ifindex;                    /* index of the bond; 0: the port is not that of a bond */
+    uint32_t mode;                  /* BOND_MODE_* of linux/if_bonding.h */
     bool has_active_leg;            /* mode active-backup: at most one leg sends */
     bool all_legs_receive;          /* option all_slaves_active */
     uint32_t leg_count;
@@ -35,8 +37,11 @@ struct sv_bond {
  * with an explanation: the bond is in a mode without XDP, or has no legs or too many.
  */
 int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond);
-/* Reads the legs and their states again. Returns 0 or an errno; then the bond is unchanged. */
-int sv_bond_read_legs(struct sv_bond *bond);
+/*
+ * Reads the options, the legs and their states again. Returns 0 or an errno; then the bond is unchanged. If its mode has
+ * changed, it returns SV_BOND_OTHER_MODE.
+ */
+int sv_bond_read_again(struct sv_bond *bond);
 /* Returns the leg, or NULL. */
 const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifindex);
 

@@ -75,6 +75,15 @@ static bool is_link(const struct nlmsghdr *message)
     return message->nlmsg_type == RTM_NEWLINK && message->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg));
 }
 
+/* Returns the error in the last message of an answer, or 0: NLMSG_ERROR and NLMSG_DONE begin with it. */
+static int error_of(const struct nlmsghdr *message)
+{
+    int error = 0;
+    if (message->nlmsg_len >= NLMSG_LENGTH(sizeof error))
+        memcpy(&error, NLMSG_DATA(message), sizeof error);
+    return -error;
+}
+
 /* The kernel answers before send() returns. */
 const struct nlmsghdr *sv_link_query(int ifindex, uint8_t answer[SV_LINK_ANSWER_BYTES], int *error)
 {
@@ -89,19 +98,14 @@ const struct nlmsghdr *sv_link_query(int ifindex, uint8_t answer[SV_LINK_ANSWER_
     *error = fd < 0 ? -fd : length < 0 ? errno : ENODEV;
     if (fd >= 0)
         close(fd);
-    if (length < 0 || !NLMSG_OK(link, (size_t)length) || !is_link(link))
+    if (length < 0 || !NLMSG_OK(link, (size_t)length))
+        return NULL;
+    if (link->nlmsg_type == NLMSG_ERROR && error_of(link) != 0)
+        *error = error_of(link);
+    if (!is_link(link))
         return NULL;
     *error = 0;
     return link;
-}
-
-/* Returns the error at the end of an answer, or 0. Both kinds of end begin with it. */
-static int error_at_end(const struct nlmsghdr *message)
-{
-    int error = 0;
-    if (message->nlmsg_len >= NLMSG_LENGTH(sizeof error))
-        memcpy(&error, NLMSG_DATA(message), sizeof error);
-    return -error;
 }
 
 /* Handles one part of an answer. Returns false after the last one, or with *error. */
@@ -112,7 +116,7 @@ static bool handle_part(const uint8_t *part, ssize_t length, void (*on_link)(voi
         if (m->nlmsg_flags & NLM_F_DUMP_INTR)
             *error = EINTR;
         if (m->nlmsg_type == NLMSG_ERROR || m->nlmsg_type == NLMSG_DONE) {
-            int at_end = error_at_end(m);
+            int at_end = error_of(m);
             *error = at_end != 0 ? at_end : *error;
             return false;
         }

@@ -27,7 +27,7 @@
 
 enum { SV_NETDEV_PORT_MAX_RECEIVERS = 2 * SV_BPF_MAX_QUEUES + 1, SV_NETDEV_PORT_MAX_LOCAL_MACS = 64 };
 
-/* Error of send(): the interface no longer has the send queue. */
+/* Error of send(): the interface no longer has the send queue, or the leg of the bond that sends is not served. */
 enum { SV_NETDEV_PORT_NO_SEND_QUEUE = ECHRNG };
 
 /* A value of legs_due_millis: a time in the past. */

@@ -16,7 +16,8 @@
  *
  * A VLAN interface has no network card. In modes native and zerocopy the port opens the interface below it and handles
  * the tags (vlan.h). In the other modes it opens the VLAN interface, and its frames have no tag. Likewise, a port of a
- * bond opens its legs, the interfaces below it, and chooses the leg of each frame that it sends (bond.h).
+ * bond in mode native opens its legs, the interfaces below it, and chooses the leg of each frame that it sends (bond.h).
+ * Zero copy is refused there.
  *
  * In mode tap any number of processes may have such a port on an interface. Each has its TAP interface and program, and
  * sends through a packet socket. The programs run in sequence: a frame that rules of several processes take goes to the
@@ -89,7 +90,8 @@ static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_
         return sv_xdp_port_send_by_flow(port, legs, sender, frames, count, error);
     if (SV_LIKELY(legs != 0))
         return sv_xdp_port_send_on_leg(&port->leg[__builtin_ctz(legs)], port->queue, sender, frames, count, error);
-    *error = ENETDOWN;
+    /* The port is up, so a leg of the bond sends, but it is not served: see sv_xdp_port_update_legs(). */
+    *error = SV_NETDEV_PORT_NO_SEND_QUEUE;
     return 0;
 }
 
@@ -199,17 +201,6 @@ static int open_mode(struct sv_device *device, bool forced, enum sv_xdp_mode *mo
     return error;
 }
 
-/* Formats the names of the opened interfaces of a VLAN or a bond. */
-static void format_interfaces_below(const struct xdp_port *port, char *text, size_t bytes)
-{
-    int used = 0;
-    text[0] = '\0';
-    if (port->base.vlan.ifindex != 0)
-        snprintf(text, bytes, " on '%s' with the tag of VLAN %u", port->base.netdev, port->base.vlan.id);
-    for (uint32_t i = 0; port->base.bond.ifindex != 0 && i < port->leg_count; i++)
-        used += snprintf(text + used, bytes - (size_t)used, "%s'%s'", i == 0 ? " on " : ", ", port->leg[i].netdev);
-}
-
 static int open_device(struct sv_device *device)
 {
     struct sv_xdp_choice choice;
@@ -222,14 +213,12 @@ static int open_device(struct sv_device *device)
         return error;
     const struct xdp_port *port = device->port;
     const char *busy_poll_text = port->busy_poll.enabled ? " with busy polling" : "";
-    char below_text[SV_BPF_MAX_LEGS * (IFNAMSIZ + sizeof ", ") + 16];
-    format_interfaces_below(port, below_text, sizeof below_text);
     if (mode == choice.mode)
         snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s%s: %s", sv_xdp_mode_name(mode),
-                 below_text, busy_poll_text, choice.reason);
+                 port->below_text, busy_poll_text, choice.reason);
     else
         snprintf(device->mode_text, sizeof device->mode_text, "AF_XDP in mode %s%s%s, because %s is not available: %s",
-                 sv_xdp_mode_name(mode), below_text, busy_poll_text, failure.mode, failure.reason);
+                 sv_xdp_mode_name(mode), port->below_text, busy_poll_text, failure.mode, failure.reason);
     return 0;
 }
 

@@ -72,6 +72,7 @@ struct xdp_port {
      */
     uint32_t leg_count;
     struct sv_xdp_leg leg[SV_BPF_MAX_LEGS];
+    char below_text[SV_BPF_MAX_LEGS * (IFNAMSIZ + sizeof ", ") + 16];   /* names of the interfaces below, for users */
     _Atomic uint32_t sending_legs;  /* a bit for each leg that sends */
     _Atomic uint32_t queue_count;   /* of all legs */
     struct sv_xdp_queue *queue[SV_XDP_MAX_QUEUES];
@@ -92,6 +93,8 @@ int sv_xdp_open_queues(struct xdp_port *port, struct sv_xdp_leg *leg);
 int sv_xdp_open_added_queues(struct xdp_port *port, struct sv_xdp_leg *leg);
 /* Returns 0, or EOPNOTSUPP if zero copy would endanger the kernel. Call it when the program is attached. */
 int sv_xdp_check_zero_copy_safe(const struct xdp_port *port, const struct sv_xdp_leg *leg);
+/* Returns 0, or EOPNOTSUPP if no queue of the leg sends. */
+int sv_xdp_check_can_send(const struct xdp_port *port, const struct sv_xdp_leg *leg);
 int sv_xdp_explain_too_many_queues(const struct sv_netdev_port *base);
 
 /* ---- port_xdp_open.c ---- */

@@ -93,6 +93,14 @@ static uint32_t state_of(const struct sv_xdp_leg *leg, const struct sv_bond_leg 
            (of_bond != NULL && of_bond->receives ? SV_BPF_LEG_RECEIVES : 0);
 }
 
+/* After the threads see that the leg sends no more: one that had begun leaves at most a burst. */
+static void set_idle_legs(struct xdp_port *port, uint32_t sending)
+{
+    for (uint32_t i = 0; i < port->leg_count; i++)
+        for (uint32_t number = 0; number < port->leg[i].queue_count; number++)
+            sv_xdp_queue_set_idle(port->queue[port->leg[i].first_queue + number], (sending >> i & 1) == 0);
+}
+
 void sv_xdp_port_apply_legs(struct xdp_port *port)
 {
     const struct sv_netdev_port *base = &port->base;
@@ -105,6 +113,22 @@ void sv_xdp_port_apply_legs(struct xdp_port *port)
             sending |= 1u << i;
     }
     atomic_store_explicit(&port->sending_legs, sending, memory_order_release);
+    set_idle_legs(port, sending);
+}
+
+/*
+ * In another mode the frames of a flow may leave by several legs, or the device may use offloads that the mode does not
+ * allow. The kernel changes the mode only without legs, so no frame is on the way.
+ */
+static void fail(struct xdp_port *port)
+{
+    struct sv_device *device = port->base.device;
+    port->base.bond.leg_count = 0;
+    sv_xdp_port_apply_legs(port);
+    sv_device_lock(device);
+    sv_device_set_port_up(device, false);
+    sv_device_fail(device);
+    sv_device_unlock(device);
 }
 
 /*
@@ -114,7 +138,12 @@ void sv_xdp_port_apply_legs(struct xdp_port *port)
 uint64_t sv_xdp_port_update_legs(struct sv_netdev_port *base, uint64_t now_millis)
 {
     struct xdp_port *port = (struct xdp_port *)base;
-    if (sv_bond_read_legs(&base->bond) != 0)
+    int error = atomic_load(&base->device->failed) ? ENODEV : sv_bond_read_again(&base->bond);
+    if (error == SV_BOND_OTHER_MODE)
+        fail(port);
+    if (error == SV_BOND_OTHER_MODE || error == ENODEV)
+        return 0;
+    if (error != 0)
         return now_millis + READ_AGAIN_MILLIS;
     forget_removed(port);
     sv_xdp_port_apply_legs(port);

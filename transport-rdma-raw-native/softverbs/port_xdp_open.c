@@ -4,6 +4,7 @@
 
 #include "bpf.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -287,13 +288,6 @@ static int check_legs(struct xdp_port *port)
     return error;
 }
 
-static int check_can_send(const struct xdp_port *port, const struct sv_xdp_leg *leg)
-{
-    if (port->tap.ifindex != 0 || atomic_load(&leg->send_queue_count) > 0)
-        return 0;
-    return sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", leg->netdev);
-}
-
 /* The program may be attached by now. */
 static int open_legs(struct xdp_port *port)
 {
@@ -318,7 +312,7 @@ static int check_opened_legs(struct xdp_port *port)
         if (error == 0 && port->base.bond.ifindex == 0)
             error = sv_xdp_open_added_queues(port, leg);
         if (error == 0)
-            error = check_can_send(port, leg);
+            error = sv_xdp_check_can_send(port, leg);
     }
     return error;
 }
@@ -327,6 +321,19 @@ int sv_xdp_port_open_leg(struct xdp_port *port, struct sv_xdp_leg *leg)
 {
     int error = check_leg(port, leg);
     return error != 0 ? error : sv_xdp_open_queues(port, leg);
+}
+
+/* Formats the names of the opened interfaces of a VLAN or a bond. The receive thread changes them later. */
+static void format_interfaces_below(struct xdp_port *port)
+{
+    char *text = port->below_text;
+    const size_t bytes = sizeof port->below_text;
+    int used = 0;
+    text[0] = '\0';
+    if (port->base.vlan.ifindex != 0)
+        snprintf(text, bytes, " on '%s' with the tag of VLAN %u", port->base.netdev, port->base.vlan.id);
+    for (uint32_t i = 0; port->base.bond.ifindex != 0 && i < port->leg_count; i++)
+        used += snprintf(text + used, bytes - (size_t)used, "%s'%s'", i == 0 ? " on " : ", ", port->leg[i].netdev);
 }
 
 int sv_xdp_port_open(struct sv_netdev_port *base)
@@ -370,6 +377,7 @@ int sv_xdp_port_open(struct sv_netdev_port *base)
     if (error == 0 && base->brokered)
         sv_broker_keep_queues(base->broker, atomic_load(&port->queue_count));
     close_broker_sockets(port);
+    format_interfaces_below(port);
     port->may_wait = false;
     return error;
 }

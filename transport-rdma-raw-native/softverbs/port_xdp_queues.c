@@ -170,9 +170,19 @@ static int open_remaining_queues(struct xdp_port *port, struct sv_xdp_leg *leg)
     return reported ? 0 : check_no_more_queues(port, leg);
 }
 
+int sv_xdp_check_can_send(const struct xdp_port *port, const struct sv_xdp_leg *leg)
+{
+    if (port->tap.ifindex != 0 || atomic_load(&leg->send_queue_count) > 0)
+        return 0;
+    return sv_explain(EOPNOTSUPP, "AF_XDP can't send through '%s', which has no send queue for it", leg->netdev);
+}
+
+/* The legs of a bond have the program by now, so none gets a send queue later. */
 int sv_xdp_open_queues(struct xdp_port *port, struct sv_xdp_leg *leg)
 {
     int error = open_remaining_queues(port, leg);
+    if (error == 0 && port->base.bond.ifindex != 0)
+        error = sv_xdp_check_can_send(port, leg);
     if (error == 0)
         error = publish_queues(port, leg);
     if (error != 0)

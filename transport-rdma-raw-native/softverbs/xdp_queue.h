@@ -85,6 +85,7 @@ struct sv_xdp_queue {
     SV_CACHELINE_ALIGNED struct sv_spin send_lock;
     int send_fd;                    /* socket that sends, that of `main`; -1: the queue only receives */
     _Atomic bool can_send;          /* the interface has a send queue of this number */
+    _Atomic bool leg_is_idle;       /* its leg of a bond sends no more, so polls retry nothing */
     _Atomic bool tx_pending;        /* the interface was busy and frames remain in the ring: each poll retries */
     struct sv_xdp_ring tx;
     struct sv_xdp_ring completion;
@@ -198,5 +199,10 @@ unsigned sv_xdp_queue_drain(struct sv_xdp_queue *queue, struct sv_device *device
 unsigned sv_xdp_queue_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
 /* Retries the frames that are still in the ring. Every poll calls this while `tx_pending` is set. */
 void sv_xdp_queue_retry_sending(struct sv_xdp_queue *queue);
+/*
+ * The leg of the queue sends no more, or sends again. First the kernel sends or drops the frames in the ring, as far as
+ * it accepts them. The others stay in the ring and leave when the leg sends again. All of them count as sent.
+ */
+void sv_xdp_queue_set_idle(struct sv_xdp_queue *queue, bool is_idle);
 
 #endif

@@ -70,14 +70,27 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
     return 0;
 }
 
-/* Retries frames for which the interface was too busy. Every poll calls this, so one attempt is enough. */
+/*
+ * Retries frames for which the interface was too busy. Every poll calls this, so one attempt is enough. If the interface
+ * is down or removed, or its leg no longer sends, no further poll retries.
+ */
 __attribute__((cold, noinline)) void sv_xdp_queue_retry_sending(struct sv_xdp_queue *queue)
 {
     uint32_t end = __atomic_load_n(queue->tx.producer, __ATOMIC_RELAXED);
     atomic_store_explicit(&queue->tx_pending, false, memory_order_relaxed);
-    (void)sendto(queue->send_fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
-    if ((int32_t)(end - tx_consumed(queue)) > 0)
+    int error = sendto(queue->send_fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
+    bool may_succeed = (error == 0 || is_transient(error)) && !atomic_load(&queue->leg_is_idle);
+    if (may_succeed && (int32_t)(end - tx_consumed(queue)) > 0)
         atomic_store_explicit(&queue->tx_pending, true, memory_order_relaxed);
+}
+
+/* Without a carrier the kernel drops a frame at each call. An interface that still sends accepts a few dozen. */
+void sv_xdp_queue_set_idle(struct sv_xdp_queue *queue, bool is_idle)
+{
+    if (queue->send_fd < 0 || atomic_exchange(&queue->leg_is_idle, is_idle) == is_idle || !is_idle)
+        return;
+    for (uint32_t before = tx_consumed(queue) - 1, consumed; (consumed = tx_consumed(queue)) != before; before = consumed)
+        sv_xdp_queue_retry_sending(queue);
 }
 
 static void enqueue_chunk(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t length, uint32_t options)

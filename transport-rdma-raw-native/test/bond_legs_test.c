@@ -2,6 +2,7 @@
 /* How a port follows the legs of a bond when the kernel fails or is slow. The bond is described: see described_bond.h. */
 #include "wire_fixture.h"
 
+#include "bond.h"
 #include "described_bond.h"
 
 #include <net/if.h>
@@ -199,6 +200,62 @@ static void an_incomplete_list_is_read_again(void)
     close_scene(&scene);
 }
 
+static void another_mode_fails_the_device(void)
+{
+    struct scene scene;
+    struct ibv_async_event event;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_ACTIVEBACKUP, 1);
+    await_legs(&scene, 1);
+    described.mode = BOND_MODE_XOR;
+    notify(&scene);
+    do {
+        CHECK_EQ(0, ibv_get_async_event(scene.world.context, &event));
+        ibv_ack_async_event(&event);
+    } while (event.event_type != IBV_EVENT_DEVICE_FATAL);
+    close_scene(&scene);
+}
+
+/* Options and states of legs as sv_bond_find() and sv_bond_read_again() read them. */
+static void legs_receive_as_the_kernel_does(void)
+{
+    enum { COLLECTS = 0x10, DISTRIBUTES = 0x20 };
+    struct wire bond, leg;
+    struct sv_bond found;
+    if (!have_namespace())
+        return;
+    link_open(&bond, 1500, 1);
+    link_open(&leg, 1500, 1);
+    describe(bond.name[0], BOND_MODE_8023AD);
+    describe_leg(leg.name[0], false);
+    CHECK_EQ(0, sv_bond_find(bond.name[0], (int)if_nametoindex(bond.name[0]), &found));
+    CHECK_EQ(1, found.leg_count);
+    CHECK(!found.leg[0].receives && !found.leg[0].sends);
+    described.leg[0].actor_state = COLLECTS;
+    CHECK_EQ(0, sv_bond_read_again(&found));
+    CHECK(found.leg[0].receives && !found.leg[0].sends);
+    /* A leg of an aggregate that is not selected may still have both bits. */
+    described.leg[0].actor_state = COLLECTS | DISTRIBUTES;
+    CHECK_EQ(0, sv_bond_read_again(&found));
+    CHECK(!found.leg[0].receives && !found.leg[0].sends);
+    described.all_legs_receive = 1;
+    CHECK_EQ(0, sv_bond_read_again(&found));
+    CHECK(found.leg[0].receives && !found.leg[0].sends);
+    described.leg[0].is_active = true;
+    CHECK_EQ(0, sv_bond_read_again(&found));
+    CHECK(found.leg[0].receives && found.leg[0].sends);
+    described.broken = ENOBUFS;
+    CHECK_EQ(ENOBUFS, sv_bond_read_again(&found));
+    CHECK_EQ(1, found.leg_count);
+    described.mode = BOND_MODE_ROUNDROBIN;
+    CHECK_EQ(SV_BOND_OTHER_MODE, sv_bond_read_again(&found));
+    CHECK_EQ(1, found.leg_count);
+    nothing_described();
+    link_close(&leg);
+    link_close(&bond);
+}
+
 /* ---- a leg that cannot be opened yet ---- */
 
 static unsigned busy_ifindex;
@@ -252,10 +309,40 @@ static void a_busy_leg_delays_no_other(void)
     close_scene(&scene);
 }
 
+static void an_active_leg_that_is_not_served_counts(void)
+{
+    struct scene scene;
+    struct softverbs_counters counters;
+    struct timespec start = now();
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_ACTIVEBACKUP, 1);
+    await_legs(&scene, 1);
+    busy_ifindex = if_nametoindex(scene.leg[2].name[0]);
+    others_send = is_busy = true;
+    error_of_xdp_bind = refuse_while_busy;
+    describe_leg(scene.leg[2].name[0], false);
+    set_active(4);
+    notify(&scene);
+    do {
+        (void)legs_of_all(&scene);
+        memset(&counters, 0, sizeof counters);
+        CHECK_EQ(0, softverbs_query_counters(scene.world.context, &counters));
+    } while (counters.sent.unserved == 0 && !overdue(start));
+    CHECK(counters.sent.unserved > 0);
+    is_busy = false;
+    await_legs(&scene, 4);
+    error_of_xdp_bind = NULL;
+    close_scene(&scene);
+}
+
 const struct test bond_legs_tests[] = {
     {"bond: a process without descriptors keeps its legs", a_process_without_descriptors_keeps_its_legs},
     {"bond: a removed leg gets new sockets", a_removed_leg_gets_new_sockets},
     {"bond: an incomplete list of legs is read again", an_incomplete_list_is_read_again},
+    {"bond: another mode fails the device", another_mode_fails_the_device},
+    {"bond: legs receive as the kernel does", legs_receive_as_the_kernel_does},
+    {"bond: an active leg that is not served counts its frames", an_active_leg_that_is_not_served_counts},
     {"bond: a busy leg delays no other", a_busy_leg_delays_no_other},
     {NULL, NULL},
 };

@@ -27,6 +27,7 @@ static void fake_unlock(struct sv_spin *lock);
 #define sv_xdp_queue_send tested_send
 #define sv_xdp_queue_busy_poll tested_busy_poll
 #define sv_xdp_queue_retry_sending tested_finish_sending
+#define sv_xdp_queue_set_idle tested_set_idle
 #define sv_receiver_trylock fake_try
 #define sv_receiver_dispatch fake_dispatch
 #define sv_receiver_deliver_gso fake_deliver_gso

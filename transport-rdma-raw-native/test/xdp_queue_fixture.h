@@ -60,6 +60,7 @@ unsigned tested_drain(struct sv_xdp_queue *queue, struct sv_device *device, uint
 unsigned tested_send(struct sv_xdp_queue *queue, const struct sv_frame *frames, unsigned count, int *error);
 void tested_busy_poll(const struct sv_xdp_queue *queue);
 void tested_finish_sending(struct sv_xdp_queue *queue);
+void tested_set_idle(struct sv_xdp_queue *queue, bool is_idle);
 
 /* ---- the kernel ---- */
 

@@ -255,6 +255,74 @@ static void a_tagged_frame_waits_for_room_for_its_tag(void)
     CHECK_EQ(0, k.tx.descriptors[1].options);
 }
 
+/* Leaves a burst in the ring, because the interface is too busy. */
+static void send_to_busy(unsigned count)
+{
+    struct sv_frame frames[ENTRIES];
+    int error;
+    burst(frames, count);
+    kernel_open(0);
+    k.send_error = EAGAIN;
+    CHECK_EQ(count, tested_send(&k.queue, frames, count, &error));
+    CHECK(atomic_load(&k.queue.tx_pending));
+    k.sends = 0;
+}
+
+static void an_interface_that_is_gone_is_not_retried(void)
+{
+    static const int errors[] = {ENXIO, ENETDOWN, ENODEV};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        send_to_busy(4);
+        for (unsigned poll = 0; poll < 3; poll++)
+            (void)drain();
+        CHECK_EQ(3, k.sends);
+        k.send_error = errors[i];
+        for (unsigned poll = 0; poll < 3; poll++)
+            (void)drain();
+        CHECK_EQ(4, k.sends);
+    }
+}
+
+static void drop_one(void)
+{
+    if (k.tx.consumer != k.tx.producer)
+        k.tx.consumer++;
+}
+
+static void a_leg_that_sends_no_more_keeps_no_frames_that_the_kernel_takes(void)
+{
+    enum { FRAMES = 20 };
+    send_to_busy(FRAMES);
+    k.send_error = EBUSY;   /* the kernel drops one frame at a time without a carrier */
+    k.on_send = drop_one;
+    tested_set_idle(&k.queue, true);
+    CHECK_EQ(k.tx.producer, k.tx.consumer);
+    k.sends = 0;
+    (void)drain();
+    CHECK_EQ(0, k.sends);
+}
+
+/* Frames that the kernel does not take wait for the leg, and polls do not retry them. */
+static void a_leg_that_sends_no_more_is_not_retried(void)
+{
+    send_to_busy(4);
+    tested_set_idle(&k.queue, true);
+    CHECK_EQ(1, k.sends);
+    for (unsigned poll = 0; poll < 3; poll++)
+        (void)drain();
+    CHECK_EQ(1, k.sends);
+    /* A sender that had begun before. */
+    atomic_store(&k.queue.tx_pending, true);
+    for (unsigned poll = 0; poll < 3; poll++)
+        (void)drain();
+    CHECK_EQ(2, k.sends);
+    tested_set_idle(&k.queue, false);
+    atomic_store(&k.queue.tx_pending, true);
+    for (unsigned poll = 0; poll < 3; poll++)
+        (void)drain();
+    CHECK_EQ(5, k.sends);
+}
+
 const struct test xdp_send_tests[] = {
     {"xdp queue: a driver is woken only on request", a_driver_is_woken_only_on_request},
     {"xdp queue: a busily polled driver is always woken", a_busily_polled_driver_is_always_woken},
@@ -267,5 +335,9 @@ const struct test xdp_send_tests[] = {
     {"xdp queue: an interface in heavy use is not stuck", an_interface_in_heavy_use_is_not_stuck},
     {"xdp queue: surplus completions are ignored", surplus_completions_are_ignored},
     {"xdp queue: a tagged frame waits for room for its tag", a_tagged_frame_waits_for_room_for_its_tag},
+    {"xdp send: an interface that is gone is not retried", an_interface_that_is_gone_is_not_retried},
+    {"xdp send: a leg that sends no more keeps no frames that the kernel takes",
+     a_leg_that_sends_no_more_keeps_no_frames_that_the_kernel_takes},
+    {"xdp send: a leg that sends no more is not retried", a_leg_that_sends_no_more_is_not_retried},
     {NULL, NULL},
 };
