@@ -21,7 +21,7 @@
 /* For a device, the broker loads programs. On a busy machine the kernel's verifier needs seconds for them. */
 enum { OPEN_TIMEOUT_MILLIS = 20000, REPLY_TIMEOUT_MILLIS = 5000, OPEN_RETRY_MILLIS = 1000, MIN_PAUSE_MILLIS = 25,
        MAX_PAUSE_MILLIS = 200 };
-/* While the broker is late, a removal waits only this time for its reply, because its caller needs no result. */
+/* While the broker is late, a removal waits only this time, because its caller needs no result. */
 enum { LATE_REMOVAL_MILLIS = 100 };
 
 const char *sv_broker_path(void)
@@ -62,15 +62,16 @@ static int timeout_of(uint32_t call)
     return call == SV_BROKER_OPEN ? OPEN_TIMEOUT_MILLIS : REPLY_TIMEOUT_MILLIS;
 }
 
-static int64_t deadline_of_request(const struct sv_broker *broker, int timeout_millis)
+static int64_t deadline_after(const struct sv_broker *broker, int timeout_millis)
 {
     return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + timeout_millis;
 }
 
-static int64_t deadline_of_reply(const struct sv_broker *broker, uint32_t call, int64_t deadline_millis)
+/* For both the request and its reply. */
+static int64_t deadline_of(const struct sv_broker *broker, uint32_t call)
 {
     bool is_brief = broker->is_late && call == SV_BROKER_REMOVE_RULE;
-    return is_brief ? sv_broker_now_millis() + LATE_REMOVAL_MILLIS : deadline_millis;
+    return is_brief ? sv_broker_now_millis() + LATE_REMOVAL_MILLIS : deadline_after(broker, timeout_of(call));
 }
 
 /* Returns 0, or ETIMEDOUT. */
@@ -270,19 +271,19 @@ static void undo_addition(struct sv_broker *broker, struct sv_broker_request *re
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
-    int64_t deadline_millis = deadline_of_request(broker, timeout_of(request->call));
+    int64_t deadline_millis = deadline_of(broker, request->call);
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
         return fail_broker(broker, broker->error);
     int error = send_numbered(broker, request, deadline_millis);
-    if (error == ETIMEDOUT)
-        return explain_timeout(broker, request->call, error);
-    if (error == 0)
-        error = receive_matching(broker, reply, fds, count, deadline_of_reply(broker, request->call, deadline_millis));
+    const bool is_sent = error == 0;
+    if (is_sent)
+        error = receive_matching(broker, reply, fds, count, deadline_millis);
     broker->is_late = error == ETIMEDOUT;
     if (error == ETIMEDOUT) {
-        undo_addition(broker, request);
+        if (is_sent)
+            undo_addition(broker, request);
         return explain_timeout(broker, request->call, error);
     }
     if (error == 0 && reply->error == 0)
@@ -346,7 +347,7 @@ int sv_broker_connect(struct sv_broker *broker)
         return errno == EMFILE
             ? explain_descriptors(errno)
             : sv_explain(errno, "a socket for rdma-raw-broker can't be created: %s", strerror(errno));
-    int error = connect_to(broker->socket, deadline_of_request(broker, REPLY_TIMEOUT_MILLIS));
+    int error = connect_to(broker->socket, deadline_after(broker, REPLY_TIMEOUT_MILLIS));
     return error != 0 ? error : check_owner(broker->socket);
 }
 

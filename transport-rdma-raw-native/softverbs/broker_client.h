@@ -13,7 +13,7 @@ enum { SV_BROKER_RESUME_MILLIS = 10000, SV_BROKER_COMMIT_MILLIS = 5000 };
 struct sv_broker {
     int socket;                 /* or -1 */
     uint32_t sequence;          /* of the last request */
-    bool is_late;               /* the last request that was sent was not answered in time */
+    bool is_late;               /* the last request was not sent or not answered in time */
     int error;                  /* reason for which no further request is sent, or 0 */
     /* For resuming the device. The descriptors belong to the caller of sv_broker_open(). */
     struct sv_broker_open wanted;

@@ -159,19 +159,43 @@ static void test_many_removals_wait_once_for_a_broker_that_does_not_answer(void)
     disconnect_client(&broker);
 }
 
+/* The requests have a sequence number that the client does not wait for. */
+static void fill_socket(const struct sv_broker *broker)
+{
+    static const struct sv_broker_request request;
+    while (send(broker->socket, &request, sizeof request, MSG_DONTWAIT) > 0)
+        ;
+    CHECK_EQ(EAGAIN, errno);
+}
+
+/* A removal that cannot be sent shows too that the broker does not answer. */
+static void test_a_request_that_cannot_be_sent_is_late(void)
+{
+    enum { FIRST_MILLIS = 5000, LATER_MILLIS = 100 };
+    struct sv_broker broker;
+    connect_client(&broker);
+    fill_socket(&broker);
+    int64_t start = time_millis;
+    late_remove_rule(&broker, &rule);
+    CHECK_EQ(FIRST_MILLIS, time_millis - start);
+    start = time_millis;
+    late_remove_rule(&broker, &rule);
+    CHECK_EQ(LATER_MILLIS, time_millis - start);
+    disconnect_client(&broker);
+}
+
 /* If the connection ended, the broker would free the memory of the device when it goes on. */
 static void test_the_connection_outlives_requests_that_cannot_be_sent(void)
 {
-    enum { SEND_MILLIS = 5000, NOT_SENT = 2, NOT_ANSWERED = 1 };
+    enum { LATER_MILLIS = 100, NOT_SENT = 2, NOT_ANSWERED = 1 };
     struct sv_broker broker;
     struct sv_broker_request request;
     connect_client(&broker);
     late_remove_rule(&broker, &rule);
-    int64_t start;
-    do {
-        start = time_millis;
-        late_remove_rule(&broker, &rule);
-    } while (time_millis - start < SEND_MILLIS);    /* until the socket is full */
+    fill_socket(&broker);
+    int64_t start = time_millis;
+    late_remove_rule(&broker, &rule);
+    CHECK_EQ(LATER_MILLIS, time_millis - start);    /* as long as for a reply */
     CHECK_EQ(sizeof request, recv(broker_socket, &request, sizeof request, MSG_DONTWAIT));
     CHECK_EQ(ETIMEDOUT, late_add_rule(&broker, &rule));     /* its removal no longer fits */
     is_answering = true;
@@ -189,6 +213,7 @@ const struct test broker_late_tests[] = {
      test_a_removal_counts_if_the_broker_ends_before_its_answer},
     {"broker client: many removals wait once for a broker that does not answer",
      test_many_removals_wait_once_for_a_broker_that_does_not_answer},
+    {"broker client: a request that cannot be sent is late", test_a_request_that_cannot_be_sent_is_late},
     {"broker client: the connection outlives requests that cannot be sent",
      test_the_connection_outlives_requests_that_cannot_be_sent},
     {NULL, NULL},
