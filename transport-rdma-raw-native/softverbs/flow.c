@@ -6,10 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static _Thread_local char flow_error[SV_EXPLANATION_BYTES];
+
 SV_EXPORT int softverbs_get_flow_error(char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s", sv_explanation());
+    snprintf(text, bytes, "%s", flow_error);
     return 0;
+}
+
+/* Later calls in this thread have other explanations. */
+static struct ibv_flow *refuse_flow(int error)
+{
+    snprintf(flow_error, sizeof flow_error, "%s", sv_explanation());
+    return sv_fail(error);
 }
 
 static struct sv_rule *new_rule(struct sv_qp *qp, const struct sv_rule_spec *spec)
@@ -85,13 +94,13 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
     if (error == 0)
         error = sv_flow_parse(attr, &spec);
     if (error != 0)
-        return sv_fail(error);
+        return refuse_flow(error);
     struct sv_flow *flow = sv_alloc_zeroed(sizeof *flow);
     struct sv_rule *rule = new_rule(qp, &spec);
     if (flow == NULL || rule == NULL) {
         free(flow);
         free(rule);
-        return sv_fail(ENOMEM);
+        return refuse_flow(ENOMEM);
     }
     flow->ibv.context = ibqp->context;
     flow->device = device;
@@ -112,7 +121,7 @@ struct ibv_flow *sv_create_flow(struct ibv_qp *ibqp, struct ibv_flow_attr *attr)
         notify_rule_removed(qp);
         free(flow);
         free(rule);
-        return sv_fail(error);
+        return refuse_flow(error);
     }
     if (spec.counters != NULL)
         atomic_fetch_add(&spec.counters->users, 1);
