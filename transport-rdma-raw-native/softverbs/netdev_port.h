@@ -54,12 +54,8 @@ struct sv_netdev_port_kind {
      * may call this.
      */
     unsigned (*drain)(struct sv_netdev_port *port);
-    /*
-     * Returns how many frames the interface accepted; *error is why it accepted no more. The caller holds the sender's
-     * sq.lock.
-     */
-    unsigned (*send)(struct sv_netdev_port *port, const struct sv_qp *sender, const struct sv_frame *frames,
-                     unsigned count, int *error);
+    /* Sends frames and counts them by sv_netdev_port_count_sent(). The caller holds the sender's sq.lock. */
+    void (*send)(struct sv_netdev_port *port, struct sv_qp *sender, const struct sv_frame *frames, unsigned count);
     /*
      * Follows the legs of the bond, which may have changed. Returns the time of the next attempt if something is left to
      * do, or 0. Only the receive thread calls this.
@@ -252,6 +248,9 @@ bool sv_mutex_trylock(pthread_mutex_t *mutex);
 int sv_netdev_port_open(struct sv_device *device, const struct sv_netdev_port_kind *kind);
 void sv_netdev_port_close(struct sv_device *device);
 void sv_netdev_port_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames, unsigned count);
+/* Counts frames of which the interface accepted the first `sent`, and the others by the error. */
+void sv_netdev_port_count_sent(const struct sv_netdev_port *port, struct sv_qp *sender, const struct sv_frame *frames,
+                               unsigned count, unsigned sent, int error);
 void sv_netdev_port_add_counters(struct sv_device *device, struct softverbs_counters *counters);
 /* netdev_port_tso.c */
 bool sv_netdev_port_transmit_tso(struct sv_device *device, struct sv_qp *sender, const struct sv_tso_request *request);

@@ -109,29 +109,33 @@ static uint64_t *counter_of(struct softverbs_queue_counters *counters, int error
     return error == EMSGSIZE ? &counters->length_errors : &counters->ring_full;
 }
 
+SV_HOT void sv_netdev_port_count_sent(const struct sv_netdev_port *port, struct sv_qp *sender,
+                                      const struct sv_frame *frames, unsigned count, unsigned sent, int error)
+{
+    struct softverbs_queue_counters *counters = &sender->sq.counters;
+    for (unsigned i = 0; i < sent; i++)
+        counters->bytes += frames[i].length;
+    counters->frames += sent;
+    if (port->kind->copies_on_send)
+        counters->copied += sent;
+    if (SV_UNLIKELY(sent < count))
+        *counter_of(counters, error) += count - sent;
+}
+
 SV_HOT void sv_netdev_port_transmit(struct sv_device *device, struct sv_qp *sender, struct sv_frame *frames,
                                     unsigned count)
 {
     struct sv_netdev_port *port = device->port;
     struct softverbs_queue_counters *counters = &sender->sq.counters;
     struct sv_frame out[SV_BURST];
-    int error = 0;
 
     if (SV_UNLIKELY(!atomic_load_explicit(&device->port_up, memory_order_relaxed))) {
         counters->port_down += count;
         return;
     }
     count = deliver_locally(port, sender, frames, count, out);
-    if (count == 0)
-        return;
-    unsigned sent = port->kind->send(port, sender, out, count, &error);
-    for (unsigned i = 0; i < sent; i++)
-        counters->bytes += out[i].length;
-    counters->frames += sent;
-    if (port->kind->copies_on_send)
-        counters->copied += sent;
-    if (SV_UNLIKELY(sent < count))
-        *counter_of(counters, error) += count - sent;
+    if (count > 0)
+        port->kind->send(port, sender, out, count);
 }
 
 /* ---- counters ---- */

@@ -89,11 +89,12 @@ static void close_port(struct sv_netdev_port *base)
 
 /* ---- sending ---- */
 
-static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_qp *qp, const struct sv_frame *frames,
-                                   unsigned count, int *error)
+static SV_HOT void send_frames(struct sv_netdev_port *base, struct sv_qp *sender, const struct sv_frame *frames,
+                               unsigned count)
 {
-    (void)qp;
-    return sv_packet_sender_send(&((struct packet_port *)base)->sender, frames, count, error);
+    int error = 0;
+    unsigned sent = sv_packet_sender_send(&((struct packet_port *)base)->sender, frames, count, &error);
+    sv_netdev_port_count_sent(base, sender, frames, count, sent, error);
 }
 
 /* ---- rules ---- */

@@ -80,29 +80,29 @@ static void close_port(struct sv_netdev_port *base)
 
 /* ---- sending ---- */
 
-static SV_HOT unsigned send_frames(struct sv_netdev_port *base, const struct sv_qp *sender,
-                                   const struct sv_frame *frames, unsigned count, int *error)
+static SV_HOT void send_frames(struct sv_netdev_port *base, struct sv_qp *sender, const struct sv_frame *frames,
+                               unsigned count)
 {
     struct xdp_port *port = (struct xdp_port *)base;
     sv_connections_track(sv_kernel_steering_connections(base->steering), frames, count);
     uint32_t legs = atomic_load_explicit(&port->sending_legs, memory_order_acquire);
     if (SV_UNLIKELY((legs & (legs - 1)) != 0))
-        return sv_xdp_port_send_by_flow(port, legs, sender, frames, count, error);
-    if (SV_LIKELY(legs != 0))
-        return sv_xdp_port_send_on_leg(&port->leg[__builtin_ctz(legs)], port->queue, sender, frames, count, error);
-    /* The port is up, so a leg of the bond sends, but it is not served: see sv_xdp_port_update_legs(). */
-    *error = SV_NETDEV_PORT_NO_SEND_QUEUE;
-    return 0;
+        sv_xdp_port_send_by_flow(port, legs, sender, frames, count);
+    else if (SV_LIKELY(legs != 0))
+        sv_xdp_port_send_on_leg(port, (uint32_t)__builtin_ctz(legs), sender, frames, count);
+    else    /* The port is up, so a leg of the bond sends, but it is not served: see sv_xdp_port_update_legs(). */
+        sv_netdev_port_count_sent(base, sender, frames, count, 0, SV_NETDEV_PORT_NO_SEND_QUEUE);
 }
 
 /* An AF_XDP socket that sends through the interface would exclude all other processes from its queue. */
-static SV_HOT unsigned send_by_packet_socket(struct sv_netdev_port *base, const struct sv_qp *qp,
-                                             const struct sv_frame *frames, unsigned count, int *error)
+static SV_HOT void send_by_packet_socket(struct sv_netdev_port *base, struct sv_qp *sender,
+                                         const struct sv_frame *frames, unsigned count)
 {
     struct xdp_port *port = (struct xdp_port *)base;
-    (void)qp;
+    int error = 0;
     sv_connections_track(sv_kernel_steering_connections(base->steering), frames, count);
-    return sv_packet_sender_send(&port->sender, frames, count, error);
+    unsigned sent = sv_packet_sender_send(&port->sender, frames, count, &error);
+    sv_netdev_port_count_sent(base, sender, frames, count, sent, error);
 }
 
 /* ---- rules ---- */

@@ -115,10 +115,10 @@ bool sv_xdp_port_forget_leg(struct sv_netdev_port *base, int ifindex);
 /* Opens the legs that have joined the bond since the last call, and applies the state of all. */
 uint64_t sv_xdp_port_update_legs(struct sv_netdev_port *base, uint64_t now_millis);
 /* Sends frames by several legs, each by that of its flow. Like send() of struct sv_netdev_port_kind. */
-unsigned sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_legs, const struct sv_qp *sender,
-                                  const struct sv_frame *frames, unsigned count, int *error);
+void sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_legs, struct sv_qp *sender,
+                              const struct sv_frame *frames, unsigned count);
 /* Sends frames by one leg. */
-unsigned sv_xdp_port_send_on_leg(struct sv_xdp_leg *leg, struct sv_xdp_queue *const *queues, const struct sv_qp *sender,
-                                 const struct sv_frame *frames, unsigned count, int *error);
+void sv_xdp_port_send_on_leg(struct xdp_port *port, uint32_t leg_number, struct sv_qp *sender,
+                             const struct sv_frame *frames, unsigned count);
 
 #endif

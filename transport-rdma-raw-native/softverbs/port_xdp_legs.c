@@ -164,39 +164,33 @@ static __attribute__((cold, noinline)) int reduce_send_queues(struct sv_xdp_leg 
 }
 
 /* Queue pairs share the send queues evenly. Each queue pair uses one queue, which keeps its frames in order. */
-SV_HOT unsigned sv_xdp_port_send_on_leg(struct sv_xdp_leg *leg, struct sv_xdp_queue *const *queues,
-                                        const struct sv_qp *sender, const struct sv_frame *frames, unsigned count,
-                                        int *error)
+SV_HOT void sv_xdp_port_send_on_leg(struct xdp_port *port, uint32_t leg_number, struct sv_qp *sender,
+                                    const struct sv_frame *frames, unsigned count)
 {
+    struct sv_xdp_leg *leg = &port->leg[leg_number];
     uint32_t number = sender->sender_number % atomic_load_explicit(&leg->send_queue_count, memory_order_relaxed);
-    struct sv_xdp_queue *queue = queues[leg->first_queue + number];
-    unsigned sent = sv_xdp_queue_send(queue, frames, count, error);
+    struct sv_xdp_queue *queue = port->queue[leg->first_queue + number];
+    int error = 0;
+    unsigned sent = sv_xdp_queue_send(queue, frames, count, &error);
     if (SV_UNLIKELY(sent < count) && !atomic_load_explicit(&queue->can_send, memory_order_relaxed))
-        *error = reduce_send_queues(leg, number, *error);
-    return sent;
+        error = reduce_send_queues(leg, number, error);
+    sv_netdev_port_count_sent(&port->base, sender, frames, count, sent, error);
 }
 
 /* The frames of a leg keep their order. A leg that accepts no more leaves the frames of the others. */
-SV_HOT unsigned sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_legs, const struct sv_qp *sender,
-                                         const struct sv_frame *frames, unsigned count, int *error)
+SV_HOT void sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_legs, struct sv_qp *sender,
+                                     const struct sv_frame *frames, unsigned count)
 {
     struct sv_frame of_leg[SV_BURST];
     uint8_t leg_of[SV_BURST];
-    unsigned sent = 0;
-    *error = 0;
     for (unsigned i = 0; i < count; i++)
         leg_of[i] = (uint8_t)sv_bond_choose_leg(sending_legs, sv_bond_hash_flow(frames[i].data, frames[i].length));
     for (uint32_t leg = 0; leg < SV_BPF_MAX_LEGS; leg++) {
         unsigned of_leg_count = 0;
-        int leg_error = 0;
         for (unsigned i = 0; i < count; i++)
             if (leg_of[i] == leg)
                 of_leg[of_leg_count++] = frames[i];
-        if (of_leg_count == 0)
-            continue;
-        sent += sv_xdp_port_send_on_leg(&port->leg[leg], port->queue, sender, of_leg, of_leg_count, &leg_error);
-        if (leg_error != 0)
-            *error = leg_error;
+        if (of_leg_count > 0)
+            sv_xdp_port_send_on_leg(port, leg, sender, of_leg, of_leg_count);
     }
-    return sent;
 }

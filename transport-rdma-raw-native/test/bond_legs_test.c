@@ -256,6 +256,50 @@ static void legs_receive_as_the_kernel_does(void)
     link_close(&bond);
 }
 
+/* In one burst, a leg accepts its frames and another one does not. */
+static void each_leg_counts_its_frames(void)
+{
+    enum { BURST = 8, SHORTEST = 100 };
+    struct scene scene;
+    struct ibv_send_wr wr[BURST], *bad;
+    struct ibv_sge sge[BURST];
+    struct softverbs_counters before, after;
+    uint8_t received[FRAME_BYTES];
+    uint64_t all_bytes = 0, frames = 0, bytes = 0;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_XOR, 3);
+    await_legs(&scene, 3);
+    run("ip link set %s down", scene.leg[0].name[0]);
+    memset(&before, 0, sizeof before);
+    CHECK_EQ(0, softverbs_query_counters(scene.world.context, &before));
+    memset(wr, 0, sizeof wr);
+    for (unsigned i = 0; i < BURST; i++) {
+        struct frame_spec spec = default_frame();
+        spec.src_port = (uint16_t)(1000 + i);
+        spec.payload = (uint16_t)(SHORTEST + i);
+        uint32_t length = build_frame(&spec, slot_at(&scene.side, SLOTS / 2 + i));
+        sge[i] = (struct ibv_sge){.addr = (uintptr_t)slot_at(&scene.side, SLOTS / 2 + i), .length = length,
+                                  .lkey = scene.side.mr->lkey};
+        wr[i] = (struct ibv_send_wr){.next = i + 1 < BURST ? &wr[i + 1] : NULL, .sg_list = &sge[i], .num_sge = 1,
+                                     .opcode = IBV_WR_SEND, .send_flags = i + 1 < BURST ? 0 : IBV_SEND_SIGNALED};
+        all_bytes += length;
+    }
+    CHECK_EQ(0, ibv_post_send(scene.side.qp, wr, &bad));
+    CHECK_EQ(IBV_WC_SUCCESS, wait_one(scene.side.cq).status);
+    memset(&after, 0, sizeof after);
+    CHECK_EQ(0, softverbs_query_counters(scene.world.context, &after));
+    for (ssize_t length; (length = recv(scene.peer[1], received, sizeof received, MSG_DONTWAIT)) > 0;) {
+        frames++;
+        bytes += (uint64_t)length;
+    }
+    CHECK(frames > 0 && frames < BURST && bytes < all_bytes);
+    CHECK_EQ(frames, after.sent.frames - before.sent.frames);
+    CHECK_EQ(bytes, after.sent.bytes - before.sent.bytes);
+    CHECK_EQ(BURST - frames, after.sent.port_down - before.sent.port_down);
+    close_scene(&scene);
+}
+
 /* ---- a leg that cannot be opened yet ---- */
 
 static unsigned busy_ifindex;
@@ -340,6 +384,7 @@ const struct test bond_legs_tests[] = {
     {"bond: a process without descriptors keeps its legs", a_process_without_descriptors_keeps_its_legs},
     {"bond: a removed leg gets new sockets", a_removed_leg_gets_new_sockets},
     {"bond: an incomplete list of legs is read again", an_incomplete_list_is_read_again},
+    {"bond: each leg counts its frames", each_leg_counts_its_frames},
     {"bond: another mode fails the device", another_mode_fails_the_device},
     {"bond: legs receive as the kernel does", legs_receive_as_the_kernel_does},
     {"bond: an active leg that is not served counts its frames", an_active_leg_that_is_not_served_counts},
