@@ -26,7 +26,7 @@ extern const char *reported_driver;
 /* Changes the data of recv() and returns its length, or NULL: busy_poll_test.c. */
 extern ssize_t (*change_received)(void *data, ssize_t length);
 /* Returns the error of binding an AF_XDP socket in any thread, or 0; NULL: none fails. xdp_bind_test.c. */
-extern int (*error_of_xdp_bind)(int ifindex);
+extern int (*_Atomic error_of_xdp_bind)(int ifindex);
 /* Called instead of sleeping by this thread, or NULL. */
 extern _Thread_local void (*instead_of_pauses)(void);
 /* Returns the error of a call of getsockopt(2) by this thread, or 0; NULL: none fails. */

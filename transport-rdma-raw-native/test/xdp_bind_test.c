@@ -34,15 +34,16 @@ static int answer(const struct sockaddr_xdp *address)
     return is_refused ? refusal : 0;
 }
 
-int (*error_of_xdp_bind)(int ifindex);
+int (*_Atomic error_of_xdp_bind)(int ifindex);
 
 /* Replaces the C library's function. */
 int bind(int fd, const struct sockaddr *address, socklen_t bytes)
 {
     const struct sockaddr_xdp *xdp = (const struct sockaddr_xdp *)address;
     int error = address->sa_family == AF_XDP ? answer(xdp) : 0;
-    if (error == 0 && address->sa_family == AF_XDP && error_of_xdp_bind != NULL)
-        error = error_of_xdp_bind((int)xdp->sxdp_ifindex);
+    int (*error_of)(int ifindex) = error_of_xdp_bind;
+    if (error == 0 && address->sa_family == AF_XDP && error_of != NULL)
+        error = error_of((int)xdp->sxdp_ifindex);
     if (error == 0)
         return (int)syscall(SYS_bind, fd, address, bytes);
     errno = error;
