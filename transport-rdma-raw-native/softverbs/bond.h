@@ -11,13 +11,13 @@
 
 /*
  * The legs of a bond: the interfaces below it. A bond has no network card. In the modes that need its driver the port
- * opens AF_XDP on the legs. The kernel copies an XDP program of the bond to each leg, also to one that joins later. But a
- * socket sends through its own leg only, so the library chooses the leg of each frame.
+ * opens AF_XDP on the legs. The kernel copies an XDP program of the bond to each leg, also to one that joins later. But
+ * a socket sends through its own leg only, so the library chooses the leg of each frame.
  */
 struct sv_bond_leg {
     int ifindex;
     char netdev[IFNAMSIZ];
-    bool sends;                     /* the kernel sends frames of the bond by this leg, if it chooses it for their flow */
+    bool sends;                     /* the kernel sends by this leg, if it chooses it for a frame's flow */
     bool receives;                  /* the kernel receives frames of the bond by this leg */
 };
 
@@ -38,8 +38,8 @@ struct sv_bond {
  */
 int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond);
 /*
- * Reads the options, the legs and their states again. Returns 0 or an errno; then the bond is unchanged. If its mode has
- * changed, it returns SV_BOND_OTHER_MODE.
+ * Reads the options, the legs and their states again. Returns 0 or an errno; then the bond is unchanged. If its mode
+ * has changed, it returns SV_BOND_OTHER_MODE.
  */
 int sv_bond_read_again(struct sv_bond *bond);
 /* Returns the leg, or NULL. */

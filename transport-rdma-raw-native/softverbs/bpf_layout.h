@@ -97,8 +97,8 @@ struct sv_bpf_directory {
 };
 
 /*
- * An interface below a bond. `state` has the first of its queues among the sockets, the number of its queues, and flags.
- * It is one word, so programs see no part of a change.
+ * An interface below a bond. `state` has the first of its queues among the sockets, the number of its queues, and
+ * flags. It is one word, so programs see no part of a change.
  */
 struct sv_bpf_leg {
     unsigned int ifindex;           /* 0: the entry is free */

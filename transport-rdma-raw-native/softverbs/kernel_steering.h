@@ -94,8 +94,8 @@ uint64_t sv_kernel_steering_unsolicited_dropped(const struct sv_kernel_steering 
 /* Returns the number of SYNs dropped because of their length. */
 uint64_t sv_kernel_steering_long_syns_dropped(const struct sv_kernel_steering *steering);
 /*
- * Returns the number of frames that matched a rule and were not delivered, because their receive queue or their leg of a
- * bond has no socket.
+ * Returns the number of frames that matched a rule and were not delivered, because their receive queue or their leg of
+ * a bond has no socket.
  */
 uint64_t sv_kernel_steering_unserved_frames(const struct sv_kernel_steering *steering);
 /* Returns the number of frames that matched a rule and arrived by a leg by which the bond does not receive. */

@@ -57,11 +57,11 @@ struct sv_netdev_port_kind {
     /* Sends frames and counts them by sv_netdev_port_count_sent(). The caller holds the sender's sq.lock. */
     void (*send)(struct sv_netdev_port *port, struct sv_qp *sender, const struct sv_frame *frames, unsigned count);
     /*
-     * Follows the legs of the bond, which may have changed. Returns the time of the next attempt if something is left to
-     * do, or 0. Only the receive thread calls this.
+     * Follows the legs of the bond, which may have changed. Returns the time of the next attempt if something is left
+     * to do, or 0. Only the receive thread calls this.
      */
     uint64_t (*update_legs)(struct sv_netdev_port *port, uint64_t now_millis);
-    /* Forgets a leg whose interface has been removed. Returns false if there is no such leg. As update_legs(). */
+    /* Forgets a leg after the removal of its interface. Returns false if there is no such leg. As update_legs(). */
     bool (*forget_leg)(struct sv_netdev_port *port, int ifindex);
 };
 
@@ -73,7 +73,7 @@ struct sv_netdev_port {
     int ifindex;
     unsigned flags;                 /* IFF_*, when the port was opened */
     struct sv_vlan vlan;            /* the VLAN interface if netdev and ifindex are those of its parent */
-    struct sv_bond bond;            /* the bond whose legs the port opens. Read by the receive thread after opening */
+    struct sv_bond bond;            /* the bond; the port opens its legs. Read by the receive thread after opening */
     uint32_t link_mtu;              /* MTU of netdev when the port was opened */
     uint32_t max_mtu;               /* largest MTU of the interface that the port supports */
     struct sv_kernel_steering *steering; /* NULL: no eBPF */

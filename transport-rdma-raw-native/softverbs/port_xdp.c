@@ -16,8 +16,8 @@
  *
  * A VLAN interface has no network card. In modes native and zerocopy the port opens the interface below it and handles
  * the tags (vlan.h). In the other modes it opens the VLAN interface, and its frames have no tag. Likewise, a port of a
- * bond in mode native opens its legs, the interfaces below it, and chooses the leg of each frame that it sends (bond.h).
- * Zero copy is refused there.
+ * bond in mode native opens its legs, the interfaces below it, and chooses the leg of each frame that it sends
+ * (bond.h). Zero copy is refused there.
  *
  * In mode tap any number of processes may have such a port on an interface. Each has its TAP interface and program, and
  * sends through a packet socket. The programs run in sequence: a frame that rules of several processes take goes to the

@@ -67,8 +67,8 @@ struct xdp_port {
     uint64_t legs_open_at_millis;   /* used by the receive thread only: time of the next attempt to open legs, or 0 */
     struct sv_busy_poll busy_poll;
     /*
-     * A port has one leg, the interface itself, or with a bond several. One that leaves the bond keeps its place, and its
-     * queues stay open: threads drain queues without a lock.
+     * A port has one leg, the interface itself, or with a bond several. One that leaves the bond keeps its place, and
+     * its queues stay open: threads drain queues without a lock.
      */
     uint32_t leg_count;
     struct sv_xdp_leg leg[SV_BPF_MAX_LEGS];
@@ -110,7 +110,7 @@ int sv_xdp_port_open_leg(struct xdp_port *port, struct sv_xdp_leg *leg);
 struct sv_xdp_leg *sv_xdp_port_add_leg(struct xdp_port *port, int ifindex, const char *netdev);
 /* Makes legs send and receive as the bond does. */
 void sv_xdp_port_apply_legs(struct xdp_port *port);
-/* Forgets a leg whose interface has been removed. Returns false if there is no such leg. */
+/* Forgets a leg after the removal of its interface. Returns false if there is no such leg. */
 bool sv_xdp_port_forget_leg(struct sv_netdev_port *base, int ifindex);
 /* Opens the legs that have joined the bond since the last call, and applies the state of all. */
 uint64_t sv_xdp_port_update_legs(struct sv_netdev_port *base, uint64_t now_millis);

@@ -8,7 +8,7 @@
 
 enum { READ_AGAIN_MILLIS = 100, OPEN_AGAIN_MILLIS = 1000 };
 
-_Static_assert((int)SV_XDP_MAX_QUEUES <= (int)SV_BPF_LEG_QUEUE_MASK, "the state of a leg has room for numbers of queues");
+_Static_assert((int)SV_XDP_MAX_QUEUES <= (int)SV_BPF_LEG_QUEUE_MASK, "a leg's state has room for numbers of queues");
 
 /* ---- joining and leaving ---- */
 
@@ -56,7 +56,7 @@ static bool open_all_joined(struct xdp_port *port)
     return complete;
 }
 
-/* Returns false if the kernel can't tell, for instance because the process has no descriptor left. */
+/* Returns false if the kernel does not answer, for instance because the process has no descriptor left. */
 static bool is_removed(int ifindex)
 {
     char name[IFNAMSIZ];
@@ -132,8 +132,8 @@ static void fail(struct xdp_port *port)
 }
 
 /*
- * Opening a leg takes time, so the state of the others is applied first. A leg that can't be opened is tried again after
- * a pause, also if messages arrive before.
+ * Opening a leg takes time, so the state of the others is applied first. A leg that can't be opened is tried again
+ * after a pause, also if messages arrive before.
  */
 uint64_t sv_xdp_port_update_legs(struct sv_netdev_port *base, uint64_t now_millis)
 {

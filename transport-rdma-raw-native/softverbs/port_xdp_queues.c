@@ -139,8 +139,8 @@ static int check_no_more_queues(struct xdp_port *port, const struct sv_xdp_leg *
 }
 
 /*
- * Opens the remaining queues of a leg. A socket can be bound to each existing queue, so binding finds their number if the driver
- * does not report it. Some queues may only send, and there may be more than can be served.
+ * Opens the remaining queues of a leg. A socket can be bound to each existing queue, so binding finds their number if
+ * the driver does not report it. Some queues may only send, and there may be more than can be served.
  */
 static int open_remaining_queues(struct xdp_port *port, struct sv_xdp_leg *leg)
 {

@@ -71,8 +71,8 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
 }
 
 /*
- * Retries frames for which the interface was too busy. Every poll calls this, so one attempt is enough. If the interface
- * is down or removed, or its leg no longer sends, no further poll retries.
+ * Retries frames for which the interface was too busy. Every poll calls this, so one attempt is enough. If the
+ * interface is down or removed, or its leg no longer sends, no further poll retries.
  */
 __attribute__((cold, noinline)) void sv_xdp_queue_retry_sending(struct sv_xdp_queue *queue)
 {
@@ -89,8 +89,11 @@ void sv_xdp_queue_set_idle(struct sv_xdp_queue *queue, bool is_idle)
 {
     if (queue->send_fd < 0 || atomic_exchange(&queue->leg_is_idle, is_idle) == is_idle || !is_idle)
         return;
-    for (uint32_t before = tx_consumed(queue) - 1, consumed; (consumed = tx_consumed(queue)) != before; before = consumed)
+    uint32_t before;
+    do {
+        before = tx_consumed(queue);
         sv_xdp_queue_retry_sending(queue);
+    } while (tx_consumed(queue) != before);
 }
 
 static void enqueue_chunk(struct sv_xdp_queue *queue, const uint8_t *data, uint32_t length, uint32_t options)

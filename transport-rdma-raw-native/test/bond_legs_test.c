@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a port follows the legs of a bond when the kernel fails or is slow. The bond is described: see described_bond.h. */
+/* How a port follows the legs of a bond if the kernel fails or is slow. The bond is described: described_bond.h. */
 #include "wire_fixture.h"
 
 #include "bond.h"
@@ -98,11 +98,11 @@ static void close_scene(struct scene *scene)
     link_close(&scene->bond);
 }
 
-/* Makes the kernel send a message about the first leg. */
+/* Makes the kernel send a message about the bond, as it does when a leg changes. */
 static void notify(const struct scene *scene)
 {
     static unsigned number;
-    run("ip link set %s alias a%u", scene->leg[0].name[0], ++number);
+    run("ip link set %s alias a%u", scene->bond.name[0], ++number);
 }
 
 /* Returns a bit for each leg by which frames of many flows arrive. A frame of a leg that does not send is lost. */
@@ -181,7 +181,7 @@ static void a_removed_leg_gets_new_sockets(void)
     run("ip link set %s up", leg);
     describe_leg(leg, true);
     set_active(2);
-    run("ip link set %s alias b", scene.leg[1].name[0]);
+    notify(&scene);
     await_legs(&scene, 1);
     close_scene(&scene);
 }

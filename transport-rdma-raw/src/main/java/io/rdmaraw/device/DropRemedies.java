@@ -47,12 +47,14 @@ final class DropRemedies {
             entry("interface-full", "the interface is down, or sends more slowly than the loops: 'ip -s link show dev"
                     + " INTERFACE' shows whether it is down; otherwise use more send queues ('ethtool -L')"),
             entry("no-send-queue", "the interface has fewer send queues than when the device was opened, and the loops"
-                    + " share the rest: 'ethtool -l INTERFACE' shows them; open the device again"),
+                    + " share the rest, or the bond sends by an interface that can't be opened: 'ethtool -l INTERFACE'"
+                    + " shows the queues; open the device again"),
             entry("syn-ring-full", "more clients connect than the loops serve, or it is a flood of SYNs: more loops;"
                     + " docs/reference/security.md says what a flood does"),
             entry("unsolicited", "clients use connections that are gone, or it is a flood:"
                     + " docs/reference/security.md says what it does"),
-            entry("unserved", "receive queues were added to the interface: open the device again"),
+            entry("unserved", "receive queues were added to the interface, or an interface that can't be opened has"
+                    + " joined the bond: open the device again, which works or names the cause"),
             entry("no-memory", "handlers hold too many frames: release them earlier, or set a larger slotCount"),
             entry("unroutable", "the host has no route to the peers, or the link of the route is down: ip route get"
                     + " PEER; ip link"),

@@ -73,14 +73,19 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
                             + " free chunk of softverbs in zero copy")
             .ofDevice(DROP, "unserved", s -> s.device.counters().unservedFrames(),
                     "frames left to the kernel by softverbs because they arrived on a receive queue that"
-                            + " was added to the interface after the device was opened")
+                            + " was added to the interface after the device was opened, or dropped because softverbs"
+                            + " can't open the interface of a bond by which they arrived")
+            .ofDevice(DROP, "inactive-leg", s -> s.device.counters().inactiveLegDrops(),
+                    "frames dropped by softverbs because the bond does not receive by the interface by which they"
+                            + " arrived; the kernel's bond drops such frames too")
             .ofDevice(DROP, "no-receive", s -> s.device.noReceiveDrops(),
                     "frames dropped by softverbs or by the card because the loop did not poll before its receive queue"
                             + " was empty")
             .ofDevice(DROP, "interface-full", s -> s.device.counters().interfaceDrops(),
                     "sent frames rejected by the interface of softverbs because it was busy or down")
             .ofDevice(DROP, "no-send-queue", s -> s.device.counters().sendQueueDrops(),
-                    "sent frames dropped by softverbs because the interface no longer has their send queue")
+                    "sent frames dropped by softverbs because the interface no longer has their send queue, or"
+                            + " softverbs can't open the interface of a bond that sends")
             .ofDevice(DROP, "too-long", s -> s.device.counters().tooLongDrops(),
                     "frames dropped by softverbs because they exceeded the MTU and could not be segmented")
             .ofDevice(DROP, "gso-flags", fromSameHost(FromSameHost::flagDrops),

@@ -9,10 +9,12 @@ package io.rdmaraw.verbs.softverbs;
  * @param unsolicitedDrops   TCP segments without a connection dropped because their rate exceeded the limit
  * @param driverDrops        frames that the interface dropped for lack of buffers, plus the times its driver
  *                           found no free chunk in zero copy
- * @param unservedFrames     frames received by a queue of the interface that has no socket
+ * @param unservedFrames     frames received by a queue of the interface, or by a leg of a bond, that has no socket
+ * @param inactiveLegDrops   frames received by a leg by which the bond does not receive
  * @param noReceiveDrops     frames dropped because no receive was posted on their queue
  * @param interfaceDrops     sent frames that the interface rejected because it was busy or down
- * @param sendQueueDrops     sent frames dropped because the interface no longer has their send queue
+ * @param sendQueueDrops     sent frames dropped because the interface no longer has their send queue, or because the
+ *                           leg of a bond that sends has no socket
  * @param copiedFromRing     received frames copied out of the interface's ring
  * @param tooLongDrops       frames longer than the MTU or than the receive buffers
  * @param largeSends         TCP payloads of several segments passed to the kernel as one packet
@@ -21,10 +23,10 @@ package io.rdmaraw.verbs.softverbs;
  * @param kernelVisibleRules installed rules with frames that the kernel also receives and may answer
  */
 public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long unsolicitedDrops, long driverDrops,
-        long unservedFrames, long noReceiveDrops, long interfaceDrops, long sendQueueDrops, long copiedFromRing,
-        long tooLongDrops, long largeSends, FromSameHost fromSameHost, long kernelVisibleRules) {
+        long unservedFrames, long inactiveLegDrops, long noReceiveDrops, long interfaceDrops, long sendQueueDrops,
+        long copiedFromRing, long tooLongDrops, long largeSends, FromSameHost fromSameHost, long kernelVisibleRules) {
     /** The counters of devices without counters. */
-    public static final DeviceCounters NONE = new DeviceCounters(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    public static final DeviceCounters NONE = new DeviceCounters(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
             new FromSameHost(0, 0, 0, 0, 0, 0, 0, 0), 0);
 
     /**
@@ -48,7 +50,7 @@ public record DeviceCounters(long ringFullDrops, long synRingFullDrops, long uns
     /** Returns these counters as they remain after the device is closed: without installed rules. */
     public DeviceCounters withoutRules() {
         return new DeviceCounters(ringFullDrops, synRingFullDrops, unsolicitedDrops, driverDrops, unservedFrames,
-                noReceiveDrops, interfaceDrops, sendQueueDrops, copiedFromRing, tooLongDrops, largeSends,
-                fromSameHost, 0);
+                inactiveLegDrops, noReceiveDrops, interfaceDrops, sendQueueDrops, copiedFromRing, tooLongDrops,
+                largeSends, fromSameHost, 0);
     }
 }

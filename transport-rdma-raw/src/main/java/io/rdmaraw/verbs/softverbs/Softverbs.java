@@ -62,7 +62,7 @@ public final class Softverbs {
                     memory + SoftverbsCountersLayout.RECEIVED_OFFSET);
             SoftverbsQueueCounters sent = SoftverbsQueueCounters.read(memory + SoftverbsCountersLayout.SENT_OFFSET);
             return new DeviceCounters(received.ringFull(), received.synRingFull(), received.unsolicitedDrops(),
-                    received.driverNoBuffer(), received.unserved(), received.noReceive(),
+                    received.driverNoBuffer(), received.unserved(), received.portDown(), received.noReceive(),
                     sent.ringFull() + sent.portDown(), sent.unserved(), received.copied(),
                     received.lengthErrors(), sent.gsoFrames(), fromSameHost(received),
                     NativeMemory.getLong(memory + SoftverbsCountersLayout.KERNEL_VISIBLE_RULES_OFFSET));

@@ -10,7 +10,7 @@ import io.rdmaraw.ffi.NativeMemory;
  * @param noMatch          sent frames that matched no rule
  * @param droppedByRule    sent frames that matched a drop rule
  * @param blockedSelf      own multicast frames not delivered to the sender
- * @param portDown         frames sent while the port was down
+ * @param portDown         frames sent while the port was down, or received by an inactive leg of a bond
  * @param tooManyCopies    copies beyond the limit per frame
  * @param noReceive        received frames without a posted receive
  * @param notReady         frames received while the queue was not ready
@@ -27,7 +27,7 @@ import io.rdmaraw.ffi.NativeMemory;
  *                         limit
  * @param unserved         sent frames dropped because the interface no longer has their send queue, or frames
  *                         received by a queue of the interface without a socket, which the kernel
- *                         received instead
+ *                         received instead. Or frames of a leg of a bond without sockets, which are dropped
  * @param partialChecksums checksums of received frames that a sender on the same host omitted and softverbs
  *                         computed
  * @param gsoFrames        received GSO frames that were segmented, or large sends that left as
