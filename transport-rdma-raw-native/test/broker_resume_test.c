@@ -127,6 +127,16 @@ static struct ibv_flow *rule_when_resumed(struct side *side, uint16_t port)
     return flow;
 }
 
+/* Another call of this thread that fails with a reason. */
+static void fail_otherwise(void)
+{
+    static const char name[] = "xdp:lo";
+    int added = softverbs_add_device(name);
+    CHECK(added == 0 || added == EEXIST);
+    CHECK(ibv_open_device(find_device(name)) == NULL);
+    CHECK(*softverbs_open_error(find_device(name)) != '\0');
+}
+
 static void check_refused(struct side *side, uint16_t port, int error, const char *why)
 {
     struct rule rule;
@@ -134,6 +144,7 @@ static void check_refused(struct side *side, uint16_t port, int error, const cha
     rule_init(&rule, 0);
     rule_ports(&rule, IBV_FLOW_SPEC_UDP, 0, port);
     CHECK_FAILS(error, ibv_create_flow(side->qp, &rule.attr));
+    fail_otherwise();
     CHECK_EQ(0, softverbs_get_flow_error(reason, sizeof reason));
     if (strstr(reason, why) == NULL)
         test_failed(__FILE__, __LINE__, "not '%s': %s", why, reason);
