@@ -9,8 +9,11 @@
 #include <linux/if_bonding.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <pthread.h>
 
 struct described_bond described;
+/* The receive thread reads the legs while a test adds some. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static struct rtattr *add_attribute(uint8_t *message, unsigned short type, const void *value, size_t length)
 {
@@ -76,10 +79,12 @@ static size_t describe_a_leg(uint8_t *message, const struct described_leg *leg)
 static ssize_t list_legs(uint8_t *answer)
 {
     const int error = -atomic_exchange(&described.broken, 0);
+    pthread_mutex_lock(&mutex);
     const unsigned count = error != 0 ? 0 : described.leg_count;
     uint8_t *at = answer;
     for (unsigned i = 0; i < count; i++)
         at += NLMSG_ALIGN(describe_a_leg(at, &described.leg[i]));
+    pthread_mutex_unlock(&mutex);
     *(struct nlmsghdr *)at = (struct nlmsghdr){.nlmsg_len = NLMSG_LENGTH(sizeof error), .nlmsg_type = NLMSG_DONE,
                                                .nlmsg_flags = NLM_F_MULTI};
     memcpy(NLMSG_DATA(at), &error, sizeof error);
@@ -109,12 +114,14 @@ void describe(const char *netdev, uint8_t mode)
 
 void describe_leg(const char *netdev, bool is_active)
 {
+    pthread_mutex_lock(&mutex);
     struct described_leg *leg = &described.leg[described.leg_count];
     snprintf(leg->netdev, sizeof leg->netdev, "%.15s", netdev);
     leg->ifindex = if_nametoindex(netdev);
     leg->is_active = is_active;
     leg->actor_state = 0;
     described.leg_count++;
+    pthread_mutex_unlock(&mutex);
 }
 
 void nothing_described(void)
