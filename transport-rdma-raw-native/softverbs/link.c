@@ -50,7 +50,7 @@ static void handle_change(struct sv_netdev_port *port, const struct nlmsghdr *me
     const struct rtattr *attribute = IFLA_RTA(info);
     int left = (int)IFLA_PAYLOAD(message);
     sv_device_lock(port->device);
-    set_up(port, is_up(info->ifi_flags));
+    set_up(port, is_up(info->ifi_flags) && !atomic_load(&port->device->failed));
     sv_device_unlock(port->device);
     for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
         uint32_t mtu = 0;

@@ -61,7 +61,10 @@ struct sv_netdev_port_kind {
      * to do, or 0. Only the receive thread calls this.
      */
     uint64_t (*update_legs)(struct sv_netdev_port *port, uint64_t now_millis);
-    /* Forgets a leg after the removal of its interface. Returns false if there is no such leg. As update_legs(). */
+    /*
+     * Forgets a leg after the removal of its interface. Returns false if there is no such leg. Only the receive thread
+     * calls this.
+     */
     bool (*forget_leg)(struct sv_netdev_port *port, int ifindex);
 };
 

@@ -323,7 +323,7 @@ int sv_xdp_port_open_leg(struct xdp_port *port, struct sv_xdp_leg *leg)
     return error != 0 ? error : sv_xdp_open_queues(port, leg);
 }
 
-/* Formats the names of the opened interfaces of a VLAN or a bond. The receive thread changes them later. */
+/* Formats the names of the interfaces of a VLAN or a bond before the receive thread starts, which changes the legs. */
 static void format_interfaces_below(struct xdp_port *port)
 {
     char *text = port->below_text;

@@ -72,23 +72,28 @@ static int kick_kernel(struct sv_xdp_queue *queue, uint32_t end, struct sv_spin_
 
 /*
  * Retries frames for which the interface was too busy. Every poll calls this, so one attempt is enough. If the
- * interface is down or removed, or its leg no longer sends, no further poll retries.
+ * interface was removed, or its leg no longer sends, no further poll retries.
  */
 __attribute__((cold, noinline)) void sv_xdp_queue_retry_sending(struct sv_xdp_queue *queue)
 {
     uint32_t end = __atomic_load_n(queue->tx.producer, __ATOMIC_RELAXED);
     atomic_store_explicit(&queue->tx_pending, false, memory_order_relaxed);
     int error = sendto(queue->send_fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0 ? errno : 0;
-    bool may_succeed = (error == 0 || is_transient(error)) && !atomic_load(&queue->leg_is_idle);
+    bool may_succeed = error != ENXIO && error != ENODEV && !atomic_load(&queue->leg_is_idle);
     if (may_succeed && (int32_t)(end - tx_consumed(queue)) > 0)
         atomic_store_explicit(&queue->tx_pending, true, memory_order_relaxed);
 }
 
-/* Without a carrier the kernel drops a frame at each call. An interface that still sends accepts a few dozen. */
+/* Repeats while the kernel takes frames: without a carrier it drops one at each call. */
 void sv_xdp_queue_set_idle(struct sv_xdp_queue *queue, bool is_idle)
 {
-    if (queue->send_fd < 0 || atomic_exchange(&queue->leg_is_idle, is_idle) == is_idle || !is_idle)
+    if (queue->send_fd < 0 || atomic_exchange(&queue->leg_is_idle, is_idle) == is_idle)
         return;
+    if (!is_idle) {
+        /* The next poll sends the frames that were left. */
+        atomic_store_explicit(&queue->tx_pending, true, memory_order_relaxed);
+        return;
+    }
     uint32_t before;
     do {
         before = tx_consumed(queue);

@@ -270,7 +270,7 @@ static void send_to_busy(unsigned count)
 
 static void an_interface_that_is_gone_is_not_retried(void)
 {
-    static const int errors[] = {ENXIO, ENETDOWN, ENODEV};
+    static const int errors[] = {ENXIO, ENODEV};
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
         send_to_busy(4);
         for (unsigned poll = 0; poll < 3; poll++)
@@ -281,6 +281,20 @@ static void an_interface_that_is_gone_is_not_retried(void)
             (void)drain();
         CHECK_EQ(4, k.sends);
     }
+}
+
+/* Otherwise the frames would wait for the next send when it is up again. */
+static void an_interface_that_is_down_is_retried(void)
+{
+    send_to_busy(4);
+    k.send_error = ENETDOWN;
+    (void)drain();
+    k.send_error = 0;
+    k.on_send = take_sends;
+    (void)drain();
+    CHECK_EQ(2, k.sends);
+    CHECK_EQ(k.tx.producer, k.tx.consumer);
+    CHECK(!atomic_load(&k.queue.tx_pending));
 }
 
 static void drop_one(void)
@@ -317,7 +331,6 @@ static void a_leg_that_sends_no_more_is_not_retried(void)
         (void)drain();
     CHECK_EQ(2, k.sends);
     tested_set_idle(&k.queue, false);
-    atomic_store(&k.queue.tx_pending, true);
     for (unsigned poll = 0; poll < 3; poll++)
         (void)drain();
     CHECK_EQ(5, k.sends);
@@ -336,6 +349,7 @@ const struct test xdp_send_tests[] = {
     {"xdp queue: surplus completions are ignored", surplus_completions_are_ignored},
     {"xdp queue: a tagged frame waits for room for its tag", a_tagged_frame_waits_for_room_for_its_tag},
     {"xdp send: an interface that is gone is not retried", an_interface_that_is_gone_is_not_retried},
+    {"xdp queue: an interface that is down is retried", an_interface_that_is_down_is_retried},
     {"xdp send: a leg that sends no more keeps no frames that the kernel takes",
      a_leg_that_sends_no_more_keeps_no_frames_that_the_kernel_takes},
     {"xdp send: a leg that sends no more is not retried", a_leg_that_sends_no_more_is_not_retried},
