@@ -22,7 +22,8 @@ enum Layer {
      * Packages of the layers, in order of priority: the first matching prefix decides. {@code tcp.stack.} connects the
      * TCP core to channels, so it counts as part of the channels.
      */
-    private static final List<Prefix> PACKAGES = Stream.of(Prefix.of(QUEUE, "verbs.", "ffi.", "queue.", "memory."),
+    private static final List<Prefix> PACKAGES = Stream.of(Prefix.of(QUEUE, "verbs.", "ffi.", "queue.", "memory.",
+                    "capture."),
             Prefix.of(CHANNEL, "tcp.stack.", "udp.", "channel.", "takeover.", "kernel.", "device.", "loop.",
                     "metrics.", "pcap."),
             Prefix.of(PROTOCOL, "host.", "tcp.", "net.", "netlink.", "wire.")).flatMap(List::stream).toList();
