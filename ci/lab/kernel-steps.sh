@@ -20,7 +20,6 @@ readonly KERNEL_TEST_CLASSES=(verbs.XdpConformanceTest verbs.PacketConformanceTe
 # For 2,048 chunks, and a card with 256 descriptors.
 readonly FULL_RING_FLOOD=8192 FULL_RING_PINGS=5
 readonly VLAN_PINGS=3
-readonly BOND_BYTES=300000 BOND_REQUESTS=3
 readonly KERNEL_MODES=(generic native zerocopy tap packet)
 # Hostile clients of the broker, and queue pairs that send with the datagrams of each.
 readonly HOSTILE_SECONDS=30 SENDERS=7 SENDER_FRAMES=48
@@ -95,30 +94,6 @@ served_on_vlan() {
   [ "$1" != native ] || vlan_program=rr0
   in_machine a make_vlans
   served "$1" rr0.100 198.18.100.1 in_peer_of_vlan
-}
-
-# Requests while each leg in turn loses its carrier. None fails, as none does with a server of the kernel's.
-in_peer_of_bond() {
-  in_peer "$@" || return
-  in_peer ask_while_legs_fail "http://198.18.50.1:8080/bytes/$BOND_BYTES" "$BOND_REQUESTS" >"$kernel_work/failed" || return 1
-  cat "$kernel_work/failed"
-  bond_text="${bond_text:+$bond_text, }$bond_mode: $(sed -n 's/^failed requests: //p' "$kernel_work/failed")"
-  echo "@@ $bond_text failed, by the kernel's server $bond_by_kernel"
-  grep -q '^failed requests: 0 of' "$kernel_work/failed"
-}
-
-# served_on_bond MODE BOND-MODE...: native mode has its program on the bond, and its sockets on the legs.
-served_on_bond() {
-  local mode="$1" bond_mode bond_text="" bond_by_kernel
-  shift
-  for bond_mode in "$@"; do
-    in_machine a make_bond "$bond_mode"
-    in_machine a start_kernel_server "$BOND_BYTES"
-    bond_by_kernel="$(in_peer ask_while_legs_fail http://198.18.50.1:8081/file "$BOND_REQUESTS" |
-      sed -n 's/^failed requests: //p')"
-    in_machine a end_kernel_server
-    served "$mode" rrbond 198.18.50.1 in_peer_of_bond || return
-  done
 }
 
 # The last line of an answer that is not empty. It reads all, since the rest would be taken for the next answer.
@@ -371,8 +346,6 @@ veth_steps() {
   done
   kernel_step veth VLAN served_on_vlan generic
   kernel_step veth "VLAN native" served_on_vlan native
-  kernel_step veth bond served_on_bond generic+untagged active-backup
-  kernel_step veth "bond native" served_on_bond native active-backup balance-xor 802.3ad
   kernel_step veth broker served_by_broker generic rr0 192.0.2.1 in_peer
   kernel_step veth "hostile clients" hostile_clients
   mac="$(in_peer cat /sys/class/net/rr1/address | last_line)"

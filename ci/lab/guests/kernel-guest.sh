@@ -87,76 +87,6 @@ make_vlans() {
   done
 }
 
-# make_bond MODE: a bond of two veth pairs. Their other ends are on a bridge, as on a switch, or, where both legs are
-# active, in a bond of the namespace `peer`.
-make_bond() {
-  local mode="$1" leg above=rrbond
-  local -a options=(type bond mode "$mode" miimon 50)
-  [ "$mode" != 802.3ad ] || options+=(lacp_rate fast)
-  for leg in 0 1; do
-    ip link del "rrleg$leg" 2>/dev/null
-  done
-  ip link del rrbond 2>/dev/null
-  ip -n peer link del rrbond 2>/dev/null
-  ip link add rrbond "${options[@]}"
-  ip address add 198.18.50.1/24 dev rrbond
-  [ "$mode" != active-backup ] || options=(type bridge)
-  ip -n peer link add rrbond "${options[@]}"
-  ip -n peer address add 198.18.50.2/24 dev rrbond
-  for leg in 0 1; do
-    ip link add "rrleg$leg" numrxqueues 2 numtxqueues 1 type veth peer name "rrport$leg" numrxqueues 2 numtxqueues 2 \
-      netns peer
-    ip link set "rrleg$leg" master "$above"
-    ip link set "rrleg$leg" up
-    ip -n peer link set "rrport$leg" master "$above"
-    ip -n peer link set "rrport$leg" up
-  done
-  ip link set rrbond up
-  ip -n peer link set rrbond up
-  ip netns exec peer ping -c 3 -W 60 198.18.50.1
-}
-
-# ask_while_legs_fail URL REQUESTS: in the namespace `peer`, by new connections and one long download, while each leg in
-# turn loses its carrier. Prints how many failed.
-ask_while_legs_fail() {
-  local url="$1" requests="$2" leg failed=0 count=0 long
-  curl -sS --max-time 900 --limit-rate 100K "$url" >/run/long &
-  long=$!
-  for leg in 0 1 0 1; do
-    ip link set "rrport$leg" down
-    for _ in $(seq "$requests"); do
-      count=$((count + 1))
-      curl -sS --max-time 120 "$url" >/run/short || failed=$((failed + 1))
-      [ "$(wc -c </run/short)" -gt 1000 ] || failed=$((failed + 1))
-    done
-    ip link set "rrport$leg" up
-    until [ "$(cat "/sys/class/net/rrport$leg/carrier")" = 1 ]; do
-      sleep 0.1
-    done
-  done
-  wait "$long" || failed=$((failed + 1))
-  [ "$(wc -c </run/long)" -gt 1000 ] || failed=$((failed + 1))
-  echo "failed requests: $failed of $((count + 1))"
-}
-
-# The server of the JDK, by the kernel's TCP.
-start_kernel_server() {
-  local turns=0
-  mkdir -p /run/www
-  head -c "$1" /dev/zero >/run/www/file
-  setsid java -m jdk.httpserver -b 0.0.0.0 -p 8081 -d /run/www >/run/www.log 2>&1 </dev/null &
-  echo $! >/run/www.pid
-  until curl -sS -o /run/first http://127.0.0.1:8081/file 2>/dev/null; do
-    turns=$((turns + 1))
-    [ "$turns" -le "$LISTEN_TURNS" ] || return 1
-    sleep 0.5
-  done
-}
-
-end_kernel_server() {
-  kill -9 "$(cat /run/www.pid)"
-}
-
 has_program() {
   ip link show dev "$1" | grep 'prog/xdp'
 }
@@ -186,13 +116,12 @@ kernel_segments() {
 }
 
 # run_as MODE COMMAND...: replaces this process by the command, with the environment for the mode. A mode that ends with
-# +busy is polled busily, with +untagged no tagged frames are said to arrive. With +broker the command has no capabilities, and the broker opens its device.
+# +busy is polled busily. With +broker the command has no capabilities, and the broker opens its device.
 run_as() {
   local mode="${1%+*}"
   local -a settings=("SOFTVERBS_XDP_MODE=$mode" SOFTVERBS_XDP_BUSY_POLL=off)
   case "$1" in
     *+busy) settings+=(SOFTVERBS_XDP_BUSY_POLL=on) ;;
-    *+untagged) settings+=(SOFTVERBS_XDP_RXVLAN=allow) ;;
     *+broker) settings+=("SOFTVERBS_BROKER=$BROKER_SOCKET") && set -- "$1" setpriv --reuid "$BROKER_USER" \
       --regid "$BROKER_USER" --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs "${@:2}" ;;
   esac
