@@ -70,7 +70,7 @@ static void check_receivers(struct sv_netdev_port *port, uint64_t *last_check_mi
     sv_netdev_port_check_receivers(port);
 }
 
-/* Messages make it due at once. What fails is repeated. */
+/* Messages make it due at once. A failed attempt is repeated. */
 static void update_legs(struct sv_netdev_port *port)
 {
     uint64_t now = now_millis();

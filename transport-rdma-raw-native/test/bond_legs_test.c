@@ -9,6 +9,7 @@
 
 #include <linux/if_bonding.h>
 #include <linux/if_packet.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -211,6 +212,8 @@ static void another_mode_fails_the_device(void)
     described.mode = BOND_MODE_XOR;
     notify(&scene);
     do {
+        struct pollfd events = {.fd = scene.world.context->async_fd, .events = POLLIN};
+        CHECK_EQ(1, poll(&events, 1, (int)patience_seconds() * 1000));
         CHECK_EQ(0, ibv_get_async_event(scene.world.context, &event));
         ibv_ack_async_event(&event);
     } while (event.event_type != IBV_EVENT_DEVICE_FATAL);

@@ -303,7 +303,7 @@ static void legs_join_and_leave(void)
         await_legs(&scene, 1 << 0);
         check_receives(&scene, 0);
     }
-    /* A removed interface leaves for good. Its successor is another one. */
+    /* A removed interface never returns: an interface of the same name is another one. */
     run("ip link del %s", scene.wire[2]);
     close(scene.peer[2]);
     make_leg(&scene, 2);

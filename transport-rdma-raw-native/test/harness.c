@@ -51,7 +51,7 @@ static bool run_one(const struct test *test)
     return true;
 }
 
-/* Returns whether the name contains one of the texts, whose last one is NULL. Without a text all names match. */
+/* Returns whether the name contains one of the texts. A NULL ends the texts. Without a text all names match. */
 static bool is_wanted(const char *name, char *const *texts)
 {
     if (*texts == NULL)

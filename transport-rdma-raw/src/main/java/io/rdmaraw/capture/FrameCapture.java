@@ -48,9 +48,9 @@ public final class FrameCapture {
      * the loops remove their taps, so a loop must not wait for it.
      */
     private final List<TappedPoint> tapped = new ArrayList<>();
-    /** The points whose frames are not captured, because there was no room for a ring. Guarded by {@link #tapped}. */
+    /** The points without a tap, because there was no room for a ring. Guarded by {@link #tapped}. */
     private final List<CapturePoint> skipped = new ArrayList<>();
-    /** The taps whose failure was logged. */
+    /** The taps with a failure that was logged. */
     private final Set<FrameTap> failed = new HashSet<>();
     /** Set when the taps have been or are being removed. Guarded by {@link #tapped}. */
     private boolean stopped;
@@ -91,7 +91,7 @@ public final class FrameCapture {
                     + ", and the buffer of a loop 1 to " + MAX_BUFFER_BYTES + " bytes");
         }
         if (filter.length > 0) {
-            // Checks the program. Each tap has an interpreter of its own.
+            // Only checks the program, since each tap creates its own interpreter.
             new BpfProgram(filter);
         }
         FrameCapture capture = new FrameCapture(filter.length == 0 ? null : filter.clone(), snapBytes, bufferBytes,
@@ -280,7 +280,7 @@ public final class FrameCapture {
         return bytes;
     }
 
-    /** Releases the rings of closed queues whose frames have been read. */
+    /** Releases the rings of closed queues after all their frames have been read. */
     private void releaseUnusedRings() {
         synchronized (tapped) {
             for (TappedPoint each : tapped) {

@@ -222,7 +222,7 @@ public final class RdmaRawSocketChannel extends AbstractRdmaRawChannel implement
         connection.bind(requireResolved(address));
     }
 
-    /** Sends what has been flushed. Called when there is room again, or when the connection has changed. */
+    /** Sends the flushed messages. Called when there is room again, or when the connection has changed. */
     void resumeFlush() {
         ((StreamUnsafe) unsafe()).resumeFlush();
     }

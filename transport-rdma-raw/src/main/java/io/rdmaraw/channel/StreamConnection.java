@@ -25,8 +25,8 @@ import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The connection of a socket channel: it is bound and connected, or accepted; it moves with the channel between loops;
- * and it reports to the channel what the transport has received or can send. The transport is the device's TCP or a
+ * The connection of a socket channel, from bind or accept to close. It moves with the channel between loops. It tells
+ * the channel when bytes have been received and when there is room to send. Its transport is the device's TCP or a
  * socket of the kernel. Used on the channel's loop, unless a method says otherwise.
  */
 final class StreamConnection implements KernelTransport.Owner, StreamInbox.Connection {
@@ -54,7 +54,7 @@ final class StreamConnection implements KernelTransport.Owner, StreamInbox.Conne
         connector = new StreamConnector(channel);
     }
 
-    /** Returns what fires the received bytes. */
+    /** Returns the inbox, which fires the received bytes. */
     StreamInbox inbox() {
         return inbox;
     }

@@ -57,7 +57,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
      * again; the nested call does nothing.
      */
     private boolean dispatching;
-    /** Set when the queue has failed for good. A task removes it. */
+    /** Set when the queue has failed for good and a task will remove it. */
     private boolean ending;
     /** Set when the device is gone. After that only {@link #close} may be called. */
     private boolean removed;

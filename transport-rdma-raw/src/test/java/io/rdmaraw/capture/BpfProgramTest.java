@@ -39,7 +39,7 @@ class BpfProgramTest {
         return library;
     }
 
-    /** Returns a frame whose fields have the values that the filters name, or others. */
+    /** Returns a random frame. Some fields have values that the filters name. */
     private byte[] frame() {
         byte[] bytes = new byte[14 + random.nextInt(120)];
         random.nextBytes(bytes);

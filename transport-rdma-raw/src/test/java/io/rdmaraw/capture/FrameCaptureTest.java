@@ -40,7 +40,7 @@ class FrameCaptureTest {
     private final List<TestPoint> open = new ArrayList<>();
     private final List<CapturedFrames> started = new ArrayList<>();
 
-    /** A queue whose tasks run at once. */
+    /** A queue that runs its tasks at once. */
     private final class TestPoint {
         private final CapturePoint point;
         private volatile FrameTap tap;

@@ -367,7 +367,7 @@ class RdmaRawChannelRecoveryTest {
         }
     }
 
-    /** Opens a file whose first bytes cannot be read: EIO. */
+    /** Opens a file that cannot be read from the start: EIO. */
     private static int openFailing() {
         try (Arena arena = Arena.ofConfined()) {
             return NativeCall.intValue(Libc.address("openat"), AT_FDCWD, arena.allocateFrom("/proc/self/mem").address(),

@@ -23,7 +23,7 @@ class KernelPortTest {
 
     private final KernelPort port = new KernelPort(new Server());
 
-    /** A server with a kernel socket is moved to a loop whose network has none. */
+    /** A server with a kernel socket is moved to a loop without kernel sockets. */
     @Test
     void failureOfFilterDoesNotConcernNextPort() throws Exception {
         port.open(ANY_PORT, 0);

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.parallel.ResourceLock;
 
-/** Captures frames that a queue sends to itself. What was received is the judge of what was captured as sent. */
+/** Captures frames that a queue sends to itself, and compares them with the received frames. */
 @Timeout(60)
 @ResourceLock("io.rdmaraw.capture")
 class CapturedSendsTest {

@@ -46,7 +46,7 @@ class SendStateTest {
         d.assertReleased();
     }
 
-    /** A bulk sender whose state has grown beyond the pool's limit does not allocate another one in each round trip. */
+    /** A bulk sender with a state beyond the pool's limit does not allocate another one in each round trip. */
     @Test
     void bulkSenderReusesLargeSendState() {
         Dialogue d = Dialogue.established(Dialogue.plain());
@@ -71,7 +71,7 @@ class SendStateTest {
         return sendState;
     }
 
-    /** Each reply is sent in the turn whose request acknowledges the previous reply, so no turn ends without data. */
+    /** Each request acknowledges the previous reply and is answered in the same turn, so no turn ends without data. */
     @Test
     void smallRepliesDoNotKeepLargeSendState() {
         Dialogue d = Dialogue.established(Dialogue.plain());

@@ -138,7 +138,7 @@ class EmulatedSetupsTest {
         assertTrue(result.contains("\"lost\" : 0") || result.contains("\"lost\":0"), result);
     }
 
-    /** No frame arrives for an address that could not be listed, so the user is told: also of a physical function. */
+    /** No frame arrives for an unlisted address, so a warning names it, also for a physical function. */
     @ParameterizedTest
     @ValueSource(strings = {"vf", "sriov"})
     void addressThatCannotBeListedIsReported(String setup) throws Exception {

@@ -1,5 +1,5 @@
 /**
- * What waits between the handlers of a channel and its transport. An {@link io.rdmaraw.channel.io.Inbox} fires
+ * The queues between the handlers of a channel and its transport. An {@link io.rdmaraw.channel.io.Inbox} fires
  * received messages while the user reads: datagrams ({@link io.rdmaraw.channel.io.DatagramInbox}) and accepted
  * connections ({@link io.rdmaraw.channel.io.AcceptInbox}). {@link io.rdmaraw.channel.io.StreamInbox} does so for the
  * bytes of a connection. {@link io.rdmaraw.channel.io.DirectSends} are the written frames of a raw channel.

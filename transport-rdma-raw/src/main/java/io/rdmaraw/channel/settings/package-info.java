@@ -1,5 +1,5 @@
 /**
- * Support for what users configure: the table of the options of a kind of channel ({@link
+ * Support for configuration: the table of the options of a kind of channel ({@link
  * io.rdmaraw.channel.settings.OptionTable}), and checks for a missing device and for the version of Netty.
  */
 package io.rdmaraw.channel.settings;

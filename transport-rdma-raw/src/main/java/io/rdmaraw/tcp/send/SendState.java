@@ -59,7 +59,7 @@ public final class SendState {
 
     /**
      * Marks the state as idle when all data is acknowledged. Returns false if it cannot be resumed and must be
-     * released: a recovery has used it, or it is much larger than what the connection has used since it was last idle.
+     * released: a recovery has used it, or it is much larger than the connection has needed since it was last idle.
      * Otherwise a connection that replies in each turn would keep the memory of its largest reply.
      */
     public boolean markIdle() {

@@ -43,7 +43,7 @@ public final class RssOptions {
      * @param table  the work queues that receive the frames
      * @param fields the hashed fields, an OR of {@link #SOURCE_IPV4} and so on
      * @param key    {@link #KEY_LENGTH_BYTES} bytes; the array is copied
-     * @param port   the port whose frames are received, from 1. Other queue pairs get their port with the transition to
+     * @param port   the port that receives the frames, from 1. Other queue pairs get their port with the transition to
      *               INIT, which an RSS queue pair does not have
      * @throws IllegalArgumentException if {@code fields} combines IPv4 with IPv6, or TCP with UDP (verbs.h
      *         forbids both)
@@ -99,7 +99,7 @@ public final class RssOptions {
         return key.clone();
     }
 
-    /** Returns the port whose frames are received. */
+    /** Returns the port that receives the frames. */
     public int port() {
         return port;
     }
