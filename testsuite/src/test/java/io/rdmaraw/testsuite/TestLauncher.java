@@ -1,5 +1,6 @@
 package io.rdmaraw.testsuite;
 
+import io.rdmaraw.testsuite.leak.RecordingLeakDetector;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.stream.Stream;
@@ -22,6 +23,8 @@ public final class TestLauncher {
 
     /** Runs the named classes. The exit status is 1 if a test failed or none passed. */
     public static void main(String[] args) {
+        // As Maven does for tests that look for lost buffers. Netty must not have created a detector before.
+        System.setProperty("io.netty.customResourceLeakDetector", RecordingLeakDetector.class.getName());
         SummaryGeneratingListener summary = new SummaryGeneratingListener();
         List<ClassSelector> classes = Stream.of(args).map(DiscoverySelectors::selectClass).toList();
         LauncherFactory.create().execute(LauncherDiscoveryRequestBuilder.request().selectors(classes).build(), summary,
