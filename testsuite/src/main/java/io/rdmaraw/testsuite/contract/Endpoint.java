@@ -343,15 +343,20 @@ final class Endpoint extends ChannelDuplexHandler {
             }
             return;
         }
-        if (peer != null) {
-            Endpoint source = peer.echo > 0 ? this : peer;
-            synchronized (writes) {
-                run.observe(name + ".received", Content.compare(source.writes(), received, receivedBytes));
-            }
-        }
+        observeReceived();
         run.observe(name + ".lengths", largest <= limit ? "within the limit" : "over the limit");
         run.observe(name + ".forms", String.join("+", forms));
         run.observe(name + ".writability", writabilityChanged ? "changed" : "unchanged");
+    }
+
+    /** Compares the bytes of a stream that have been received so far with the writes. */
+    void observeReceived() {
+        if (peer != null) {
+            Endpoint source = peer.echo > 0 ? this : peer;
+            synchronized (writes) {
+                run.observeAlso(name + ".received", Content.compare(source.writes(), received, receivedBytes));
+            }
+        }
     }
 
     String logged() {

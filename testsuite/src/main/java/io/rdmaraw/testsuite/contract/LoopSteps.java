@@ -169,15 +169,18 @@ final class LoopSteps {
         }
     }
 
-    /** Suspends a channel's loop if Netty permits it. The next task resumes the loop. */
+    /** Suspends a channel's loop if Netty permits it. The next task resumes the loop. May run in a task. */
     record Suspend(int end) implements Step {
         @Override
         public void run(ProgramRun run, int id) {
             Endpoint target = run.end(end);
             EventLoop loop = target == null ? null : target.loop;
             if (loop instanceof SingleThreadIoEventLoop single) {
-                run.await(() -> !target.channel.isRegistered());
+                if (!single.inEventLoop()) {
+                    run.await(() -> !target.channel.isRegistered());
+                }
                 single.trySuspend();
+                run.leavesSuspended(single);
             }
         }
 
@@ -187,7 +190,7 @@ final class LoopSteps {
         }
     }
 
-    /** Shuts down the group of the servers or of the clients, with or without a quiet period. */
+    /** Shuts down the group of the servers or of the clients, with or without a quiet period. May run in a task. */
     record EndGroup(boolean ofServers, boolean quietPeriod) implements Step {
         private static final int TIMEOUT_SECONDS = 5;
         private static final int QUIET_MILLIS = 50;
@@ -199,7 +202,12 @@ final class LoopSteps {
             Future<?> ended = group.shutdownGracefully(quietPeriod ? QUIET_MILLIS : 0, TIMEOUT_SECONDS * 1000,
                     TimeUnit.MILLISECONDS);
             ended.addListener(any -> run.progressed());
-            run.observe("step" + id + ".ended", String.valueOf(run.awaitLong(ended::isDone)));
+            Runnable wait = () -> run.observe("step" + id + ".ended", String.valueOf(run.awaitLong(ended::isDone)));
+            if (Nesting.isInside()) {
+                run.atEnd(wait);
+            } else {
+                wait.run();
+            }
         }
 
         @Override

@@ -32,7 +32,7 @@ final class ProgramGenerator {
         ProgramGenerator generator = new ProgramGenerator(seed);
         generator.choose();
         List<Numbered> steps = generator.steps(1 + generator.random.below(MAX_STEPS), 0);
-        if (generator.random.chance(0.1)) {
+        if (generator.random.chance(0.15)) {
             generator.addEnding(steps);
         }
         return new Program(seed, generator.choices, steps);
@@ -73,15 +73,27 @@ final class ProgramGenerator {
         return steps;
     }
 
-    /** Adds steps that end the loop of a client or an accepted channel: a write, possibly a close, and the end. */
+    /** Adds steps that end or suspend the loop of a channel: a write, possibly a close, and the end. */
     private void addEnding(List<Numbered> steps) {
-        int end = writer();
-        steps.add(new Numbered(nextId++, write(end)));
-        if (random.chance(0.7)) {
-            steps.add(new Numbered(nextId++, new StreamSteps.Invoke(end, Call.CLOSE)));
+        boolean suspends = random.chance(0.4);
+        // Netty suspends only a loop without channels. The loop of an accepted channel often has the server, too.
+        int end = suspends ? 2 * connection() : writer();
+        List<Step> ending = new ArrayList<>();
+        ending.add(random.chance(0.7) && !readsSmallMessages() ? writeBeyondWindow(end) : write(end));
+        // Between the tasks of another thread, acknowledgements arrive, or the loop closes its channels. A loop of both
+        // ends that ends in one task leaves the bytes unread on NIO and epoll.
+        boolean inTask = random.chance(0.5) && get(Choice.TOGETHER) == 0;
+        if (suspends || inTask || random.chance(0.7)) {
+            ending.add(new StreamSteps.Invoke(end, Call.CLOSE));
         }
-        steps.add(new Numbered(nextId++, random.chance(0.3) ? new LoopSteps.Suspend(end)
-                : new LoopSteps.EndGroup(end % 2 == 1, random.chance(0.3))));
+        ending.add(suspends ? new LoopSteps.Suspend(end)
+                : new LoopSteps.EndGroup(end % 2 == 1, random.chance(0.3)));
+        List<Numbered> numbered = ending.stream().map(step -> new Numbered(nextId++, step)).toList();
+        if (inTask) {
+            steps.add(new Numbered(nextId++, new LoopSteps.OnLoop(end, numbered)));
+        } else {
+            steps.addAll(numbered);
+        }
     }
 
     private Step step(int depth) {
@@ -168,12 +180,11 @@ final class ProgramGenerator {
         if (random.chance(0.1)) {
             return new DatagramSteps.Connect(random.below(2), random.chance(0.2));
         }
-        Shape[] shapes = Shape.values();
         int bytes = random.chance(0.1) ? random.between(60_000, 70_000) : random.chance(0.1) ? 0
                 : (int) random.magnitude(1, 3000);
         return new DatagramSteps.Send(random.below(2), random.chance(0.75) ? DatagramSteps.To.PEER
-                : others[random.below(others.length)], kind(), random.chance(0.4) ? Shape.WHOLE : shapes[random.below(
-                shapes.length)], bytes, after(), promised(), random.chance(0.8));
+                : others[random.below(others.length)], kind(), shape(), bytes, after(), promised(),
+                random.chance(0.8));
     }
 
     /** Returns the number of the server or of a datagram channel. */
@@ -201,9 +212,18 @@ final class ProgramGenerator {
     }
 
     private Step write(int end) {
+        return new WriteSteps.Write(end, kind(), shape(), length(), after(), promised(), random.chance(0.75));
+    }
+
+    /** Returns a write of several initial congestion windows: its last bytes wait for acknowledgements of the peer. */
+    private Step writeBeyondWindow(int end) {
+        return new WriteSteps.Write(end, kind(), shape(), random.between(LARGE_BYTES / 4, LARGE_BYTES), after(),
+                promised(), true);
+    }
+
+    private Shape shape() {
         Shape[] shapes = Shape.values();
-        return new WriteSteps.Write(end, kind(), random.chance(0.4) ? Shape.WHOLE : shapes[random.below(
-                shapes.length)], length(), after(), promised(), random.chance(0.75));
+        return random.chance(0.4) ? Shape.WHOLE : shapes[random.below(shapes.length)];
     }
 
     private Step region() {
@@ -226,9 +246,12 @@ final class ProgramGenerator {
     }
 
     private int length() {
-        int receive = get(Choice.RECEIVE);
-        int most = ReceiveAllocators.limit(receive) < SMALL_MESSAGES_LIMIT && receive != 3 ? SMALL_MESSAGES_BYTES
-                : random.chance(0.15) ? LARGE_BYTES : 20_000;
+        int most = readsSmallMessages() ? SMALL_MESSAGES_BYTES : random.chance(0.15) ? LARGE_BYTES : 20_000;
         return random.chance(0.05) ? 0 : (int) random.magnitude(1, most);
+    }
+
+    private boolean readsSmallMessages() {
+        int receive = get(Choice.RECEIVE);
+        return ReceiveAllocators.limit(receive) < SMALL_MESSAGES_LIMIT && receive != 3;
     }
 }
