@@ -319,7 +319,29 @@ hardware_steps_of_two() {
   hardware_step bw-all-lengths "the same for each length" "$ROOT/rdma-raw" bw --device "$device" \
     --server-device "$peer" --all --json
   hardware_step lat "round trips" "$ROOT/rdma-raw" lat --device "$device" --server-device "$peer" --json
+  hardware_step sockets "TCP and UDP over IPv4 and IPv6: each byte comes back, by each loop of the server" \
+    hardware_sockets "$device" "$peer"
   hardware_echoes "$device" "$peer"
+}
+
+# The server is a process of its own, except on an emulated cable, which has both ends in one process.
+hardware_sockets() {
+  local server status=0 log="$hardware_out/sockets-server.txt" demo=("$ROOT/rdma-raw" demo sockets --device "$1"
+    --echo-device "$2")
+  if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
+    timeout 900 "${demo[@]}" --json
+    return
+  fi
+  "${demo[@]}" --role server >"$log" 2>&1 &
+  server=$!
+  until grep -q "is listening on" "$log" || ! kill -0 "$server" 2>/dev/null; do
+    sleep 0.2
+  done
+  timeout 900 "${demo[@]}" --role client --json || status=$?
+  kill "$server" 2>/dev/null || true
+  wait "$server" || true
+  cat "$log" && rm "$log"
+  return "$status"
 }
 
 # A name that is none is refused before anything is measured; a device that is there and does not open is not.
@@ -387,7 +409,7 @@ run_hardware_check() {
   hardware_running=""
   # Of the device itself, by programs of the system, of frames from end to end, the ways of driving it; the suite with
   # two devices only.
-  hardware_total=$((5 + 5 + 3 + 6 + (${#peer} > 0 ? 1 : 0)))
+  hardware_total=$((5 + 5 + 3 + 1 + 6 + (${#peer} > 0 ? 1 : 0)))
   hardware_begin_report "$device${peer:+ and $peer}"
   trap 'hardware_interrupted 130' INT
   trap 'hardware_interrupted 143' TERM

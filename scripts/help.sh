@@ -8,6 +8,7 @@ usage: ./rdma-raw COMMAND [OPTIONS]
 
   demo      echo Ethernet frames between two event loops, counted and verified
             demo dns, demo http: a server of examples/ and a stock client
+            demo sockets: connections and datagrams, between two userspace hosts
   test      build everything and run every test; test --fast: those that need neither root nor much time;
             test CLASS: one class of tests; test --containers: servers in podman's containers;
             test --kernels: Debian's kernels and drivers of cards, in emulated machines;

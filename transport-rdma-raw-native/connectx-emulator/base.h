@@ -91,6 +91,8 @@ enum cx_mutant {
     CX_MUTANT_STRIDES_OVERLAP,          /* a frame begins one stride too early */
     CX_MUTANT_OVERRUN_STOPS_NOTHING,    /* queues continue although their completion queue has overrun */
     CX_MUTANT_FIRST_OF_SEVERAL_ALONE,   /* only the first frame of a multi-packet request is sent */
+    CX_MUTANT_SEGMENTS_ALIKE,           /* the segments of a large send have the same sequence number */
+    CX_MUTANT_ONE_QUEUE_OF_SEVERAL,     /* RSS chooses the first queue for every frame */
     CX_MUTANT_COUNT,
 };
 

@@ -29,6 +29,8 @@ static const char *const names[CX_MUTANT_COUNT] = {
     [CX_MUTANT_STRIDES_OVERLAP] = "strides-overlap",
     [CX_MUTANT_OVERRUN_STOPS_NOTHING] = "overrun-stops-nothing",
     [CX_MUTANT_FIRST_OF_SEVERAL_ALONE] = "first-of-several-alone",
+    [CX_MUTANT_SEGMENTS_ALIKE] = "segments-alike",
+    [CX_MUTANT_ONE_QUEUE_OF_SEVERAL] = "one-queue-of-several",
 };
 
 void cx_mutant_choose(void)

@@ -22,7 +22,8 @@ uint8_t cx_tso_send(struct cx_qp *qp, const uint8_t *header, uint32_t header_byt
         uint32_t length = header_bytes + part;
         memcpy(device->segment, header, header_bytes);
         memcpy(device->segment + header_bytes, payload + offset, part);
-        sv_segment_patch(device->segment, layout, length, number, offset, offset + part == payload_bytes);
+        sv_segment_patch(device->segment, layout, length, number, cx_is_mutant(CX_MUTANT_SEGMENTS_ALIKE) ? 0 : offset,
+                         offset + part == payload_bytes);
         struct sv_frame frame = {.data = device->segment, .length = length};
         cx_wire_send(device, qp, &frame, 1);
     }

@@ -207,7 +207,7 @@ static int make_steering(struct cx_ind_table *table)
         return ENOMEM;
     table->steering->mask = table->entries - 1;
     for (uint32_t i = 0; i < table->entries; i++)
-        table->steering->wqs[i] = &table->wqs[i]->steering;
+        table->steering->wqs[i] = &table->wqs[cx_is_mutant(CX_MUTANT_ONE_QUEUE_OF_SEVERAL) ? 0 : i]->steering;
     return 0;
 }
 

@@ -32,6 +32,7 @@ class GoldenOutputTest {
             "demo -D 0",
             "demo dns --port many",
             "demo http --port many",
+            "demo sockets --loops 0",
             "devinfo -d soft:loop --list",
             "devinfo -d mlx5_99",
             "doctor -d soft:loop",
@@ -77,6 +78,7 @@ class GoldenOutputTest {
     private static final Map<String, String> WITHOUT_A_RUN = Map.ofEntries(
             Map.entry("demo dns, plain", "ServerDemoTest runs it, where dig is installed"),
             Map.entry("demo http, plain", "ServerDemoTest runs it, where curl is installed"),
+            Map.entry("demo sockets, plain", "takes ten seconds; SocketsOverCableTest runs it"),
             Map.entry("pktgen rx, plain", "it waits for a sender, with a line each second; CommandsTest has both"),
             Map.entry("dump, plain", "its lines have times; DumpCommandTest has them"),
             Map.entry("asyncwatch, plain", "it ends by a signal alone"),

@@ -3,6 +3,7 @@ package io.rdmaraw.tools.demo;
 import io.rdmaraw.tools.command.ExitCode;
 import io.rdmaraw.tools.demo.server.DnsDemo;
 import io.rdmaraw.tools.demo.server.HttpDemo;
+import io.rdmaraw.tools.demo.sockets.SocketsDemo;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.run.EndOnSignal;
 import io.rdmaraw.tools.run.SelfLoopback;
@@ -16,7 +17,8 @@ import picocli.CommandLine.Spec;
 
 /** The command {@code rdma-raw demo}. */
 @Command(name = "demo", mixinStandardHelpOptions = true, showDefaultValues = true,
-        subcommands = {HttpDemo.class, DnsDemo.class}, synopsisSubcommandLabel = "[http | dns]",
+        subcommands = {HttpDemo.class, DnsDemo.class, SocketsDemo.class},
+        synopsisSubcommandLabel = "[http | dns | sockets]",
         description = "Echoes Ethernet frames between two event loops. Each frame carries a sequence number and a"
                 + " checksum that is verified when it is back. Ends with 1 if a frame is lost or changed.")
 public final class DemoCommand implements Callable<Integer> {

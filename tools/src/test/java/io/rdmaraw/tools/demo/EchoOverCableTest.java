@@ -2,15 +2,10 @@ package io.rdmaraw.tools.demo;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -23,9 +18,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Timeout(180)
 @Tag("slow")
 class EchoOverCableTest {
-    private static final Path NATIVE = Path.of("..", "transport-rdma-raw-native").toAbsolutePath().normalize();
-    private static final Path EMULATOR = NATIVE.resolve("target/native/emulator/libconnectx-emulator.so");
-
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
         "never | false | never | false | calls",
@@ -47,18 +39,9 @@ class EchoOverCableTest {
     }
 
     private static JsonNode echo(String... properties) throws Exception {
-        assumeTrue(Files.exists(EMULATOR), "the emulator is not built in " + EMULATOR);
-        List<String> command = new ArrayList<>(List.of(NATIVE.resolve("connectx-emulator/emulate.sh").toString(),
-                "--library", EMULATOR.toString(), "--wire", "cable", "--wire", "cable", "--",
-                Path.of(System.getProperty("java.home"), "bin/java").toString(), "--enable-native-access=ALL-UNNAMED"));
-        command.addAll(List.of(properties));
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "io.rdmaraw.tools.Main", "demo",
-                "--device",
+        EmulatedTool.Outcome outcome = EmulatedTool.run(Map.of(), List.of(properties), List.of("demo", "--device",
                 "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1", "--window", "64", "--json"));
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertEquals(0, process.waitFor(), output);
-        return new ObjectMapper().readTree(output.lines().filter(line -> line.startsWith("{")).reduce((a, b) -> b)
-                .orElseThrow(() -> new AssertionError(output)));
+        assertEquals(0, outcome.exitCode(), outcome.output());
+        return outcome.json();
     }
 }
