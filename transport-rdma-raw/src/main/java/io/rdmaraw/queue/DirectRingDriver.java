@@ -67,6 +67,14 @@ public interface DirectRingDriver {
     }
 
     /**
+     * Returns the number of entries to request for a completion queue. The default is the maximum number of pending
+     * completions. A driver whose library rounds the number up requests less if the result is still large enough.
+     */
+    default int requestedEntries(int maxCompletions) {
+        return maxCompletions;
+    }
+
+    /**
      * Creates a completion queue with completions compressed by the device. Requires
      * {@link #canCompressCompletions}.
      */

@@ -54,9 +54,8 @@ public final class QueuePairResources implements AutoCloseable {
         FrameQueueOptions options = setup.options();
         StridingPlan plan = setup.plan();
         boolean receivesGso = setup.maxGsoBytes() > 0;
-        // Twice the depth, because receives of the queue pair and of the work queue complete here.
         receiveCompletionQueue = setup.receiveCompletionQueue(plan != null ? plan.maxCompletions()
-                : 2 * options.receiveQueueDepth() + (receivesGso ? GsoReception.DEPTH : 0));
+                : maxReceives(options.receiveQueueDepth()) + (receivesGso ? GsoReception.DEPTH : 0));
         sendCompletionQueue = setup.completionQueue(options.sendQueueDepth());
         queuePair = setup.device().protectionDomain().createQueuePair(QueuePairOptions.builder()
                 .sendCompletionQueue(sendCompletionQueue)
@@ -77,6 +76,11 @@ public final class QueuePairResources implements AutoCloseable {
         arena = new NativeArena(FrameQueue.MAX_BURST_FRAMES
                 * (SendWr.SIZE_BYTES + options.maxSendSge() * Sge.SIZE_BYTES + 256L)
                 + 3 * VerbsReceiveRequests.nativeBytes());
+    }
+
+    /** With libibverbs, receives of the work queue complete here too. Direct rings give it another queue. */
+    private int maxReceives(int depth) {
+        return setup.driver() != null ? depth : 2 * depth;
     }
 
     /** Creates the two rings. */

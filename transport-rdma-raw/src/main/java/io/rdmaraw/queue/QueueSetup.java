@@ -66,15 +66,20 @@ public record QueueSetup(SharedDevice device, int portNumber, CompletionChannel 
     }
 
     /** Creates a completion queue for receives, compressed if possible. */
-    public CompletionQueue receiveCompletionQueue(int minEntries) {
+    public CompletionQueue receiveCompletionQueue(int maxCompletions) {
         if (!compresses) {
-            return completionQueue(minEntries);
+            return completionQueue(maxCompletions);
         }
-        return driver.createCompressedCompletionQueue(device.context(), minEntries, completionChannel,
-                completionVector, plan != null);
+        return driver.createCompressedCompletionQueue(device.context(), requestedEntries(maxCompletions),
+                completionChannel, completionVector, plan != null);
     }
 
-    CompletionQueue completionQueue(int minEntries) {
-        return device.context().createCompletionQueue(minEntries, completionChannel, completionVector);
+    CompletionQueue completionQueue(int maxCompletions) {
+        return device.context().createCompletionQueue(requestedEntries(maxCompletions), completionChannel,
+                completionVector);
+    }
+
+    private int requestedEntries(int maxCompletions) {
+        return driver != null ? driver.requestedEntries(maxCompletions) : maxCompletions;
     }
 }

@@ -28,6 +28,7 @@ import org.junit.jupiter.api.Test;
 /** Tests the completion vectors of queues and the registration of their memory on an emulated device. */
 @Tag("emulated")
 class QueuePlacementTest {
+    private static final int DEPTH = 256;
     private static final SymbolLookup EMULATOR = NativeLibrary.load(System.getenv("LD_PRELOAD"));
 
     private final Arena arena = Arena.ofConfined();
@@ -42,7 +43,7 @@ class QueuePlacementTest {
     }
 
     private FrameQueue open() {
-        return FrameQueue.open(device, 1, channel, new FrameQueueOptions(256, 256, 8, 1024, 2048,
+        return FrameQueue.open(device, 1, channel, new FrameQueueOptions(DEPTH, DEPTH, 8, 1024, 2048,
                 DirectAccess.ofProperty(), false, StridingReceive.NEVER));
     }
 
@@ -70,6 +71,16 @@ class QueuePlacementTest {
             assertEquals(vector, vectorOf(first.sendCompletionQueue()), "one loop's queues interrupt one processor");
             assertNotEquals(vector, vectorOf(second.receiveCompletionQueue()));
             assertEquals(vector, vectorOf(third.receiveCompletionQueue()));
+        }
+    }
+
+    /** More entries would be more memory for the device to write to, and less of it would stay in the cache. */
+    @Test
+    void completionQueuesHaveAnEntryPerRequest() {
+        try (FrameQueue queue = FrameQueue.open(device, 1, channel, new FrameQueueOptions(DEPTH, DEPTH, 8, 1024, 2048,
+                DirectAccess.AUTO, false, StridingReceive.NEVER))) {
+            assertEquals(DEPTH, Mlx5dv.ring(queue.receiveCompletionQueue()).entries(), "receives");
+            assertEquals(DEPTH, Mlx5dv.ring(queue.sendCompletionQueue()).entries(), "sends");
         }
     }
 

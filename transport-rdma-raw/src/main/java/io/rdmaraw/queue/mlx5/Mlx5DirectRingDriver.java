@@ -47,6 +47,15 @@ public final class Mlx5DirectRingDriver implements DirectRingDriver {
         return Mlx5SendRing.maxRequests(options.sendQueueDepth(), options.maxSendSge(), maxTsoHeaderBytes);
     }
 
+    /**
+     * libmlx5 rounds the requested number plus one up to a power of two ({@code align_queue_size} in {@code verbs.c}).
+     * All entries of the ring hold completions, so DPDK requests one less, too.
+     */
+    @Override
+    public int requestedEntries(int maxCompletions) {
+        return maxCompletions - 1;
+    }
+
     @Override
     public boolean supportsMultiPacketSend(VerbsContext context) {
         return Mlx5SendRing.supportsMultiPacketSend(context);
