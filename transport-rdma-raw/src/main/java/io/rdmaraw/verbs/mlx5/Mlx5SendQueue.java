@@ -37,6 +37,7 @@ public final class Mlx5SendQueue {
     private final long numberField;
     private final long blueFlameHalfBytes;
     private final BlueFlameRegister blueFlame;
+    private final BlueFlameUse blueFlameUse;
     private final boolean multiPacket;
     /** Length of the control and Ethernet segments of a frame that is not segmented. */
     private final int headerBytes;
@@ -60,10 +61,10 @@ public final class Mlx5SendQueue {
      * @param maxInlineBlocks maximum length of a request that contains its frame
      */
     public Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxInlineBlocks) {
-        this(rings, multiPacket, maxInlineBlocks, 0);
+        this(rings, multiPacket, maxInlineBlocks, 0, BlueFlameUse.OF_PROCESS);
     }
 
-    Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxInlineBlocks, int producer) {
+    Mlx5SendQueue(QueuePairRings rings, boolean multiPacket, int maxInlineBlocks, int producer, BlueFlameUse use) {
         this.multiPacket = multiPacket;
         headerBytes = Wqe.CTRL_SIZE_BYTES + (multiPacket ? Wqe.UNIT_BYTES : Wqe.ETH_SIZE_BYTES);
         this.maxInlineBlocks = Math.min(maxInlineBlocks, rings.blueFlameBytes() / Wqe.BLOCK_BYTES);
@@ -75,6 +76,7 @@ public final class Mlx5SendQueue {
         doorbellRecord = rings.doorbellRecord() + SEND_COUNTER_OFFSET;
         numberField = (rings.number() & 0xffffffL) << 8;
         blueFlameHalfBytes = rings.blueFlameBytes();
+        blueFlameUse = use;
         register = rings.blueFlameRegister();
         blueFlame = BlueFlameRegister.claim(register);
     }
@@ -350,9 +352,9 @@ public final class Mlx5SendQueue {
     public void ringDoorbell() {
         finishMultiPacket();
         boolean useBlueFlame = producer - rungProducer == 1 && blueFlameHalfBytes != 0 && !blueFlame.isShared()
-                && opcodeOf(NetworkOrder.getLong(lastRequest)) == Wqe.OPCODE_SEND;
+                && blueFlameUse != BlueFlameUse.NEVER && opcodeOf(NetworkOrder.getLong(lastRequest)) == Wqe.OPCODE_SEND;
         if (useBlueFlame) {
-            inlineFrame();
+            useBlueFlame = inlineFrame() || blueFlameUse == BlueFlameUse.SINGLE;
         }
         Doorbell.writeRecord(doorbellRecord, producer & 0xffff);
         if (useBlueFlame) {
@@ -365,10 +367,10 @@ public final class Mlx5SendQueue {
     }
 
     /**
-     * Copies the frame into its request, as libmlx5 does for {@code IBV_SEND_INLINE}. Does nothing unless the
+     * Copies the frame into its request, as libmlx5 does for {@code IBV_SEND_INLINE}. Returns false unless the
      * frame is contiguous and short and the request does not wrap around the end of the ring.
      */
-    private void inlineFrame() {
+    private boolean inlineFrame() {
         long control = NetworkOrder.getLong(lastRequest);
         long segment = lastRequest + headerBytes;
         int units = unitsOf(control);
@@ -377,7 +379,7 @@ public final class Mlx5SendQueue {
         if (units * Wqe.UNIT_BYTES != headerBytes + Wqe.DATA_SIZE_BYTES
                 || inlinedBytes > Math.min(maxInlineBlocks, blockMask + 1 - (producer - 1 & blockMask))
                         * Wqe.BLOCK_BYTES) {
-            return;
+            return false;
         }
         NativeMemory.copy(NetworkOrder.getLong(segment + Wqe.DATA_ADDR_OFFSET),
                 segment + Wqe.DATA_INLINE_START, lengthBytes);
@@ -385,6 +387,7 @@ public final class Mlx5SendQueue {
         int inlinedUnits = (inlinedBytes + Wqe.UNIT_BYTES - 1) / Wqe.UNIT_BYTES;
         NetworkOrder.putLong(lastRequest, control + inlinedUnits - units);
         producer += (inlinedUnits - 1) / Wqe.UNITS_PER_BLOCK;
+        return true;
     }
 
     /** Releases the register after the queue pair was destroyed. Must be called once. */

@@ -6,8 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** A queue writes whole requests to an exclusive register, but only doorbells to a shared one. */
 class BlueFlameRegisterTest {
@@ -29,11 +32,19 @@ class BlueFlameRegisterTest {
     private final class Sender {
         final MemorySegment ring = arena.allocate((long) BLOCKS * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES);
         final Mlx5SendQueue queue;
+        final int halfBytes;
         int rings;
 
         Sender(int number) {
+            this(rings(number, 0, 0, HALF_BYTES), 0, BlueFlameUse.SINGLE);
+        }
+
+        /** Creates a sender at a register that is described by {@code like}. */
+        Sender(QueuePairRings like, int maxInlineBlocks, BlueFlameUse use) {
             long record = arena.allocate(Long.BYTES, Long.BYTES).address();
-            queue = new Mlx5SendQueue(rings(number, ring.address(), record), false, 1);
+            halfBytes = like.blueFlameBytes();
+            queue = new Mlx5SendQueue(rings(like.number(), ring.address(), record, halfBytes), false,
+                    maxInlineBlocks, 0, use);
         }
 
         /**
@@ -42,7 +53,7 @@ class BlueFlameRegisterTest {
          */
         boolean copiesItsRequest() {
             register.fill(FILL);
-            MemorySegment half = register.asSlice((long) (rings++ & 1) * HALF_BYTES, Wqe.BLOCK_BYTES);
+            MemorySegment half = register.asSlice((long) (rings++ & 1) * halfBytes, Wqe.BLOCK_BYTES);
             int block = queue.put(frame, FRAME_BYTES, 1);
             queue.signalLast();
             queue.ringDoorbell();
@@ -54,9 +65,9 @@ class BlueFlameRegisterTest {
         }
     }
 
-    private QueuePairRings rings(int number, long ring, long record) {
+    private QueuePairRings rings(int number, long ring, long record, int halfBytes) {
         return new QueuePairRings(number, ring, BLOCKS, new ReceiveQueueRing(0, 1, Wqe.UNIT_BYTES, record), record,
-                register.address(), HALF_BYTES);
+                register.address(), halfBytes);
     }
 
     @Test
@@ -66,6 +77,33 @@ class BlueFlameRegisterTest {
             assertTrue(only.copiesItsRequest());
         }
         only.queue.close();
+    }
+
+    /** libmlx5 reports a size of 0 for registers that are not write-combining. */
+    @Test
+    void registerWithoutHalvesGetsOnlyDoorbells() {
+        Sender only = new Sender(rings(1, 0, 0, 0), 1, BlueFlameUse.SINGLE);
+        for (int i = 0; i < BLOCKS; i++) {
+            assertFalse(only.copiesItsRequest());
+        }
+        only.queue.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1, false, false", "yes, 1, false, false", "0, 1, true, true", "0, 0, true, false"})
+    void variablesOfLibmlx5AreObeyed(String shutUp, String prefer, boolean inline, boolean pointed) {
+        BlueFlameUse use = BlueFlameUse.of(Map.of("MLX5_SHUT_UP_BF", shutUp, "MLX5_POST_SEND_PREFER_BF", prefer));
+        Sender holding = new Sender(rings(1, 0, 0, HALF_BYTES), 2, use);
+        assertEquals(inline, holding.copiesItsRequest(), "a frame in its request");
+        holding.queue.close();
+        Sender pointing = new Sender(rings(1, 0, 0, HALF_BYTES), 0, use);
+        assertEquals(pointed, pointing.copiesItsRequest(), "a frame that its request points to");
+        pointing.queue.close();
+    }
+
+    @Test
+    void singleRequestsUseBlueFlameByDefault() {
+        assertEquals(BlueFlameUse.SINGLE, BlueFlameUse.of(Map.of()));
     }
 
     @Test
@@ -86,7 +124,7 @@ class BlueFlameRegisterTest {
     @Test
     void queuePairDrivenByLibmlx5SharesItsRegister() {
         Sender rings = new Sender(1);
-        Runnable end = Mlx5SendQueue.registerVerbsSender(rings(2, 0, 0));
+        Runnable end = Mlx5SendQueue.registerVerbsSender(rings(2, 0, 0, HALF_BYTES));
         assertFalse(rings.copiesItsRequest());
         end.run();
         assertTrue(rings.copiesItsRequest(), "the other queue pair is gone");

@@ -245,7 +245,7 @@ class SendDifferenceTest {
             int producer = NetworkOrder.getInt(theirs.rings.doorbellRecord() + 4);
             queue = new Mlx5SendQueue(new QueuePairRings(theirs.rings.number(), ring.address(),
                     theirs.rings.sendBlocks(), theirs.rings.receive(), doorbellRecord, register,
-                    carries ? BLUE_FLAME_BYTES : 0), multiPacket, MAX_CARRIED_BLOCKS, producer);
+                    carries ? BLUE_FLAME_BYTES : 0), multiPacket, MAX_CARRIED_BLOCKS, producer, BlueFlameUse.SINGLE);
         }
 
         void put(Case wanted, long list, boolean signaled) {

@@ -269,7 +269,7 @@ class SendRequestTest {
             memory = arena.allocate((long) place.blocks() * Wqe.BLOCK_BYTES, Wqe.BLOCK_BYTES);
             queue = new Mlx5SendQueue(new QueuePairRings(place.number(), memory.address(), place.blocks(),
                     new ReceiveQueueRing(0, 1, 16, doorbellRecord), doorbellRecord, registers, HALF_BYTES),
-                    multiPacket, maxInlineBlocks, place.producer());
+                    multiPacket, maxInlineBlocks, place.producer(), BlueFlameUse.SINGLE);
             queues.add(queue);
             memory.fill(FILL);
         }
