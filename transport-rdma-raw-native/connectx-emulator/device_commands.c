@@ -168,7 +168,7 @@ static void respond_device(struct cx_command *command)
                           MLX5_IB_CQE_RES_FORMAT_CSUM | MLX5_IB_CQE_RES_FORMAT_CSUM_STRIDX},
         .striding_rq_caps = {.min_single_stride_log_num_of_bytes = CX_MIN_STRIDE_SHIFT,
                              .max_single_stride_log_num_of_bytes = CX_MAX_STRIDE_SHIFT,
-                             .min_single_wqe_log_num_of_strides = CX_MIN_STRIDES_SHIFT,
+                             .min_single_wqe_log_num_of_strides = command->context->device->min_strides_shift,
                              .max_single_wqe_log_num_of_strides = CX_MAX_STRIDES_SHIFT,
                              .supported_qpts = raw_packet},
         .mlx5_ib_support_multi_pkt_send_wqes = MLX5_IB_ALLOW_MPW | (inlines ? 0 : MLX5_IB_SUPPORT_EMPW),

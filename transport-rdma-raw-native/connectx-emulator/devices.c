@@ -34,6 +34,7 @@ static struct cx_device *new_device(unsigned index, const char *wire)
     const uint8_t mac[6] = {0x02, 0xc5, 0x00, 0x00, 0x00, (uint8_t)(index + 1)};
     memcpy(device->mac, mac, sizeof mac);
     device->mtu = 1500;
+    device->min_strides_shift = cx_has_setup("connectx-4-lx") ? CX_OLD_MIN_STRIDES_SHIFT : CX_MIN_STRIDES_SHIFT;
     device->min_inline_bytes = cx_has_setup("connectx-4-lx") ? CX_L2_INLINE_BYTES : 0;
     device->port_up = true;
     device->next_queue_number = 0x100;

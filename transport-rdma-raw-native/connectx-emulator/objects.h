@@ -55,6 +55,7 @@ enum {
     CX_MIN_STRIDE_SHIFT = 6,        /* bytes per stride */
     CX_MAX_STRIDE_SHIFT = 13,
     CX_MIN_STRIDES_SHIFT = 3,       /* strides per request */
+    CX_OLD_MIN_STRIDES_SHIFT = 9,   /* without ext_stride_num_range */
     CX_MAX_STRIDES_SHIFT = 16,
 };
 
@@ -308,6 +309,7 @@ struct cx_device {
     bool stepping;
     /* Bytes of a frame that a request has to hold; 0: none, and multi-packet requests exist. */
     uint32_t min_inline_bytes;
+    uint32_t min_strides_shift;     /* of striding receive queues */
     bool eager;                     /* step mode: records are read without a doorbell */
     uint8_t *scratch;               /* the frame that is being sent */
     uint8_t *segment;               /* a segment of a TSO send */

@@ -86,7 +86,10 @@ static void apply(struct cx_qp *qp, uint32_t to)
     }
     qp->state = to;
     qp->sq.state = to == IBV_QPS_RTS ? CX_QUEUE_READY : CX_QUEUE_OFF;
-    qp->rq.state = to == IBV_QPS_RTR || to == IBV_QPS_RTS ? CX_QUEUE_READY : CX_QUEUE_OFF;
+    /* The receiving half is ready from INIT on (modify_raw_packet_qp()). */
+    qp->rq.state = CX_QUEUE_READY;
+    if (to == IBV_QPS_RESET)
+        qp->rq.state = CX_QUEUE_OFF;
     /* Requests rung before the queue was ready are executed now. */
     qp->sq.rung = qp->sq.state == CX_QUEUE_READY;
 }

@@ -15,7 +15,8 @@
  *   sriov             a physical function with virtual functions, which also receives only these
  *   no-tags           rules have no tags, like those of mlx4
  *   kernel-interface  the port has an interface of the kernel, which receives the frames that no rule takes (root)
- *   connectx-4-lx     requests contain the first 18 bytes of their frame; there are no multi-packet requests
+ *   connectx-4-lx     requests contain the first 18 bytes of their frame; there are no multi-packet requests, and
+ *                     striding receive queues have at least 512 strides per request
  *   no-raw-packets    there are no queue pairs for raw packets, as with irdma
  */
 #include "base.h"

@@ -12,7 +12,7 @@ enum { MAX_LOG_TABLE = 9, MIN_STRIDING_REQUEST_SHIFT = 5 };
  * Reads the sizes of a striding receive queue. Its requests have the format of a shared receive queue: a segment that
  * links to the next request and has no meaning here, and at least one data segment (MIN_STRIDING_REQUEST_SHIFT).
  */
-static int init_strides(struct cx_rq *rq, const struct mlx5_ib_create_wq *driver)
+static int init_strides(struct cx_rq *rq, uint32_t min_strides_shift, const struct mlx5_ib_create_wq *driver)
 {
     uint32_t bytes = driver->single_stride_log_num_of_bytes;
     uint32_t strides = driver->single_wqe_log_num_of_strides;
@@ -20,7 +20,7 @@ static int init_strides(struct cx_rq *rq, const struct mlx5_ib_create_wq *driver
         return 0;
     if (bytes < CX_MIN_STRIDE_SHIFT || bytes > CX_MAX_STRIDE_SHIFT)
         return EINVAL;
-    if (strides < CX_MIN_STRIDES_SHIFT || strides > CX_MAX_STRIDES_SHIFT)
+    if (strides < min_strides_shift || strides > CX_MAX_STRIDES_SHIFT)
         return EINVAL;
     if (driver->rq_wqe_shift < MIN_STRIDING_REQUEST_SHIFT)
         return EINVAL;
@@ -42,7 +42,7 @@ static int init_wq(struct cx_wq *wq, const struct ib_uverbs_ex_create_wq *reques
     int error = cx_ring_init(&rq->ring, &wq->object, driver->buf_addr, driver->rq_wqe_count, driver->rq_wqe_shift,
                              driver->db_addr);
     if (error == 0)
-        error = init_strides(rq, driver);
+        error = init_strides(rq, context->device->min_strides_shift, driver);
     if (error != 0)
         return error;
     rq->device = context->device;

@@ -47,6 +47,26 @@ static void recover(struct side *side)
     check_works(side);
 }
 
+/* The device receives from INIT on, but libmlx5 announces no request before RTR. */
+static void frames_before_ready_to_receive_lack_a_request(void)
+{
+    struct world world;
+    struct side side;
+    struct ibv_flow *flow = open_side(&world, &side);
+    struct cxemu_counters before, after;
+    CHECK_EQ(0, to_state(side.qp, IBV_QPS_RESET));
+    CHECK_EQ(0, to_state(side.qp, IBV_QPS_INIT));
+    post_receive(&side, 1, SLOT_BYTES);
+    CHECK_EQ(0, emulator.query_counters("mlx5_0", &before));
+    CHECK_EQ(0, emulator.inject("mlx5_0", frame, length));
+    CHECK_EQ(0, emulator.query_counters("mlx5_0", &after));
+    CHECK_EQ(before.no_receive + 1, after.no_receive);
+    CHECK_EQ(0, to_state(side.qp, IBV_QPS_RESET));
+    to_ready(side.qp);
+    check_works(&side);
+    close_side(&world, &side, flow);
+}
+
 static void wrong_keys_are_protection_errors(void)
 {
     struct world world;
@@ -390,6 +410,7 @@ static void pages_of_records_count_as_locked_memory(void)
 }
 
 const struct test error_tests[] = {
+    {"frames before ready to receive lack a request", frames_before_ready_to_receive_lack_a_request},
     {"pages of records count as locked memory", pages_of_records_count_as_locked_memory},
     {"rings count as locked memory", rings_count_as_locked_memory},
     {"a queue pair's own frames may fail it", a_queue_pairs_own_frames_may_fail_it},

@@ -87,6 +87,23 @@ static void sent_checksums_are_filled_in(void)
     loop_close(&loop);
 }
 
+/* A card fills in no checksum of UDP in a fragment, not even in the first one. The program has to. */
+static void checksums_in_fragments_are_left(void)
+{
+    enum { FLAGS_AT = 14 + 6, UDP_CHECKSUM_AT = 34 + 6, MORE_FRAGMENTS = 0x20 };
+    struct loop loop;
+    uint8_t frame[SLOT_BYTES];
+    loop_open(&loop);
+    uint32_t length = build_frame(frame, 17, 1000, 100, 1);
+    frame[FLAGS_AT] |= MORE_FRAGMENTS;
+    memset(frame + UDP_CHECKSUM_AT, 0xcd, 2);
+    post_receive(&loop.side, 0, SLOT_BYTES);
+    post_send(&loop.side, FIRST_SEND, frame, length, IBV_SEND_IP_CSUM | IBV_SEND_SIGNALED);
+    receive_one(&loop);
+    CHECK(memcmp(slot_at(&loop.side, 0) + UDP_CHECKSUM_AT, frame + UDP_CHECKSUM_AT, length - UDP_CHECKSUM_AT) == 0);
+    loop_close(&loop);
+}
+
 static uint32_t be32_at(const uint8_t *from)
 {
     return (uint32_t)from[0] << 24 | (uint32_t)from[1] << 16 | (uint32_t)from[2] << 8 | from[3];
@@ -135,6 +152,7 @@ static void large_sends_are_cut(void)
 const struct test offload_tests[] = {
     {"received checksums are verified", received_checksums_are_verified},
     {"sent checksums are filled in", sent_checksums_are_filled_in},
+    {"checksums in fragments are left", checksums_in_fragments_are_left},
     {"large sends are cut", large_sends_are_cut},
     {NULL, NULL},
 };

@@ -82,6 +82,16 @@ class EmulatedSetupsTest {
         assertTrue(report.contains("lost frames"), report);
     }
 
+    /** Older cards have at least 512 strides per request. */
+    @Test
+    void stridingQueuesFitTheLimitsOfOlderCards() throws Exception {
+        List<String> demo = java("demo", "--device", "mlx5_0", "--echo-device", "mlx5_1", "--seconds", "1", "--window",
+                "16", "--json");
+        demo.addAll(1, List.of("-Dio.rdmaraw.stridingReceive=required"));
+        String result = run("connectx-4-lx", 0, demo, "--wire", "cable", "--wire", "cable");
+        assertTrue(result.contains("\"queues\":\"rings, striding receive\""), result);
+    }
+
     /** perftest's counterparts use the port of the wire, unless they name another. */
     @Test
     void ratesAreMeasuredOnTheUplink() throws Exception {
