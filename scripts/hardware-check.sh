@@ -272,6 +272,8 @@ hardware_steps_of_one() {
   hardware_step own-frames "frames of the port's own come back to queue pairs that ask for them" \
     hardware_own_frames "$device"
   hardware_step flow-rate "rules come and go" "$ROOT/rdma-raw" flow-rate --device "$device"
+  hardware_step flow-rate-of-two "the same from two threads; the rate shows whether they wait for each other" \
+    "$ROOT/rdma-raw" flow-rate --device "$device" --threads 2
 }
 
 # Frames there and back through the transport's channels, each verified: by one of the ways in which it can drive a
@@ -409,7 +411,7 @@ run_hardware_check() {
   hardware_running=""
   # Of the device itself, by programs of the system, of frames from end to end, the ways of driving it; the suite with
   # two devices only.
-  hardware_total=$((5 + 5 + 3 + 1 + 6 + (${#peer} > 0 ? 1 : 0)))
+  hardware_total=$((6 + 5 + 3 + 1 + 6 + (${#peer} > 0 ? 1 : 0)))
   hardware_begin_report "$device${peer:+ and $peer}"
   trap 'hardware_interrupted 130' INT
   trap 'hardware_interrupted 143' TERM

@@ -3,9 +3,12 @@ package io.rdmaraw.tools.perf;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.rdmaraw.tools.output.Json;
 import io.rdmaraw.tools.output.TextTable;
+import io.rdmaraw.tools.run.RunFailure;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -19,6 +22,7 @@ import picocli.CommandLine.Spec;
                 + " it removes.")
 public final class FlowRateCommand implements Callable<Integer> {
     private static final int PORTS = 1 << 16;
+    private static final int MAX_THREADS = 64;
 
     @Mixin
     private SideOptions sides;
@@ -36,34 +40,76 @@ public final class FlowRateCommand implements Callable<Integer> {
     @Option(names = "--rounds", paramLabel = "N", defaultValue = "5", description = "how often all rules are created")
     private int rounds;
 
+    @Option(names = "--threads", paramLabel = "N", defaultValue = "1",
+            description = "threads with a queue pair and as many rules each, 1 to 64: a driver may execute one command"
+                    + " at a time")
+    private int threads;
+
     @Spec
     private CommandSpec spec;
 
     @Override
-    public Integer call() {
+    public Integer call() throws InterruptedException {
         PerfUsage.check(spec.commandLine(), sides::check);
         if (rules < 1 || rules > 1_000_000 || rounds < 1 || rounds > 1_000) {
             throw new ParameterException(spec.commandLine(), "--iters must be 1 to 1000000 and --rounds 1 to 1000");
+        }
+        if (threads < 1 || threads > MAX_THREADS) {
+            throw new ParameterException(spec.commandLine(), "--threads must be 1 to " + MAX_THREADS);
         }
         PerfQueueOptions queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(false));
         PerfFrames frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, 1)).withPorts();
         output.warnIfBusy(spec.commandLine().getErr());
         FlowRateMeter meter = new FlowRateMeter(rules);
-        try (PerfEndpoint endpoint = PerfEndpoint.open(sides.client(), queues, frames, frames.headerBytes() + 18,
-                false, List.of())) {
-            for (int round = 0; round < rounds; round++) {
-                meter.round(endpoint.ruleTarget(), number -> frames.ruleOfPorts(number / PORTS, number % PORTS));
+        List<PerfEndpoint> endpoints = new ArrayList<>();
+        try {
+            for (int thread = 0; thread < threads; thread++) {
+                endpoints.add(PerfEndpoint.open(sides.client(), queues, frames, frames.headerBytes() + 18, false,
+                        List.of()));
             }
+            meter.add(runAll(endpoints, frames));
+        } finally {
+            endpoints.forEach(PerfEndpoint::close);
         }
         print(meter, frames, queues);
         return 0;
+    }
+
+    /** Runs all rounds, with a thread for each endpoint. The rules of the threads differ. */
+    private List<FlowRateMeter> runAll(List<PerfEndpoint> endpoints, PerfFrames frames) throws InterruptedException {
+        RunFailure failure = new RunFailure();
+        List<FlowRateMeter> meters = new ArrayList<>();
+        List<Thread> running = new ArrayList<>();
+        CountDownLatch begin = new CountDownLatch(1);
+        for (PerfEndpoint endpoint : endpoints) {
+            FlowRateMeter meter = new FlowRateMeter(rules);
+            int first = meters.size() * rules;
+            meters.add(meter);
+            running.add(Thread.ofPlatform().name("rules " + meters.size()).start(() -> {
+                try {
+                    begin.await();
+                    for (int round = 0; round < rounds; round++) {
+                        meter.round(endpoint.ruleTarget(),
+                                number -> frames.ruleOfPorts((first + number) / PORTS, (first + number) % PORTS));
+                    }
+                } catch (InterruptedException | RuntimeException e) {
+                    failure.report(e);
+                }
+            }));
+        }
+        begin.countDown();
+        for (Thread thread : running) {
+            thread.join();
+        }
+        failure.throwIfReported("the creation of rules");
+        return meters;
     }
 
     private void print(FlowRateMeter meter, PerfFrames frames, PerfQueueOptions queues) {
         TextTable table = new TextTable("#flows", "fs_min_time[usec]", "fs_max_time[usec]", "fs_typical_time[usec]",
                 "fs_avg_time[usec]", "fps[flow per sec]", "operation");
         PerfReport report = new PerfReport("Flow_Steering_Rate_Test", sides, frames, queues);
-        report.info().put("Rounds", rounds);
+        report.info().put("Rounds", rounds).put("Threads", threads);
         for (FlowRateMeter.Sample sample : meter.samples()) {
             table.row(Integer.toString(rules), text(sample.micros(0)), text(sample.micros(100)),
                     text(sample.micros(50)), text(sample.meanMicros()), text(sample.perSecond()), sample.operation());

@@ -48,6 +48,14 @@ final class FlowRateMeter {
         }
     }
 
+    /** Adds the measurements of threads that ran at the same time: their rates add up. */
+    void add(List<FlowRateMeter> threads) {
+        for (FlowRateMeter thread : threads) {
+            created.add(thread.created);
+            destroyed.add(thread.destroyed);
+        }
+    }
+
     List<Sample> samples() {
         return List.of(created, destroyed);
     }
@@ -59,6 +67,9 @@ final class FlowRateMeter {
         private final DoubleSummaryStatistics rounds = new DoubleSummaryStatistics();
         private long count;
         private long totalNanos;
+        private double addedPerSecond;
+        private double addedSlowest;
+        private double addedFastest;
 
         private Sample(String operation) {
             this.operation = operation;
@@ -76,6 +87,13 @@ final class FlowRateMeter {
             rounds.accept(operations * 1e9 / elapsedNanos);
         }
 
+        private void add(Sample thread) {
+            nanos.add(thread.nanos);
+            addedPerSecond += thread.count * 1e9 / thread.totalNanos;
+            addedSlowest += thread.rounds.getMin();
+            addedFastest += thread.rounds.getMax();
+        }
+
         String operation() {
             return operation;
         }
@@ -89,15 +107,15 @@ final class FlowRateMeter {
         }
 
         double perSecond() {
-            return count * 1e9 / totalNanos;
+            return addedPerSecond;
         }
 
         double slowestRoundPerSecond() {
-            return rounds.getMin();
+            return addedSlowest;
         }
 
         double fastestRoundPerSecond() {
-            return rounds.getMax();
+            return addedFastest;
         }
     }
 }

@@ -117,9 +117,10 @@ class PerfCommandsTest {
         assertEquals(0, row.get("lost").asLong());
     }
 
-    @Test
-    void rulesAreMadeAndRemoved() throws Exception {
-        JsonNode rows = run("flow-rate -n 200 --rounds 2").json().get("rows");
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void rulesAreMadeAndRemoved(int threads) throws Exception {
+        JsonNode rows = run("flow-rate -n 200 --rounds 2 --threads " + threads).json().get("rows");
         assertEquals(List.of("create", "destroy"), rows.findValuesAsText("operation"));
         for (JsonNode row : rows) {
             assertTrue(row.get("fs_min_time").asDouble() <= row.get("fs_typical_time").asDouble());
@@ -141,6 +142,7 @@ class PerfCommandsTest {
         "lat -P -E 02:00:00:00:00:02 --udp   | -j is missing",
         "burst-lat --reply-every 0           | --reply-every",
         "flow-rate -n 0                      | --iters",
+        "flow-rate --threads 0               | --threads",
     })
     void wrongOptionsAreRefusedBeforeAnythingIsTried(String arguments, String fault) {
         ToolRun run = ToolRun.of(arguments.split(" "));
