@@ -110,6 +110,7 @@ run_conformance_tests() {
   done
   remove_old_test_reports "$ROOT"
   run_maven -B -ntp -Pfull -Dmaven.test.failure.ignore=true -pl examples -am test -DskipNativeTests -Dtest.skipEmulated=true \
+    -Dtest.forks=1 \
     -Dtest.excludedGroups=emulated,device-pair,kernel-interface -Dgroups=conformance -Dsurefire.failIfNoSpecifiedTests=false \
     -Dtest="$(IFS=, && echo "${classes[*]}")" "${options[@]}" || status=$?
   touch "$directory/rows.md"
