@@ -5,7 +5,7 @@
 set -uo pipefail
 build=$1
 logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
 LD_LIBRARY_PATH=$build/lib "$build/softverbs-test" >"$logs/plain" 2>&1 &
 plain=$!
 "$build/softverbs-test-asan" >"$logs/asan" 2>&1 &
