@@ -163,7 +163,9 @@ make_base_image() {
   copy_guest_project "$root"
   install -m 0755 "$ROOT/ci/lab/guests/kernel-guest.sh" "$root/init"
   printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n' >"$root/etc/passwd"
-  printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
+  # tcpdump changes to this user.
+  printf 'tcpdump:x:100:100::/:/bin/sh\n' >>"$root/etc/passwd"
+  printf 'root:x:0:\ntcpdump:x:100:\nnogroup:x:65534:\n' >"$root/etc/group"
   printf '127.0.0.1 localhost\n' >"$root/etc/hosts"
   for directory in protocols services; do
     [ ! -f "/etc/$directory" ] || cp "/etc/$directory" "$root/etc/"
