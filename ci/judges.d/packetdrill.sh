@@ -61,6 +61,8 @@ settings_template() {
   for file in /proc/sys/net/ipv4/{tcp,ip}_*; do
     [ ! -f "$file" ] || cat "$file" >"$WORK/settings/${file#/proc/sys/}" 2>/dev/null || true
   done
+  # Linux's own default, whichever this host has.
+  echo cubic >"$WORK/settings/net/ipv4/tcp_congestion_control"
   while read -r name; do
     [ -e "$WORK/settings/net/ipv4/$name" ] || : >"$WORK/settings/net/ipv4/$name"
   done < <(grep -rhoE 'tcp_[a-z_0-9]+' "$WORK/google/net" "$WORK/linux" --include=*.pkt --include=*.sh | sort -u)

@@ -41,6 +41,7 @@ final class ScriptHost implements TcpEvents {
     private static final int MSG_DONTWAIT = 0x40;
     private static final int MSG_PEEK = 2;
     private static final int MSG_ERRQUEUE = 0x2000;
+    private static final int MSG_MORE = 0x8000;
     private static final int MSG_FASTOPEN = 0x20000000;
     private static final int O_NONBLOCK = 04000;
     private static final int O_RDWR = 2;
@@ -121,7 +122,7 @@ final class ScriptHost implements TcpEvents {
                     .maxReceiveBufferBytes(Integer.parseInt(receive[2]))
                     .synRetries(number("tcp_syn_retries", 6)).synAckRetries(number("tcp_synack_retries", 5))
                     .challengeAckIntervalNanos(number("tcp_invalid_ratelimit", 500) * 1_000_000L)
-                    .noDelay(false).pacing(false)
+                    .noDelay(false).pacing(false).segmentationBytes(TcpConfig.MAX_SEGMENTATION_BYTES)
                     .limits(TcpLimits.builder().minSendMss(48).build());
             String congestion = setting("tcp_congestion_control", "cubic");
             config.congestionControl(CongestionControls.named("reno".equals(congestion) ? "reno" : congestion));
@@ -399,6 +400,7 @@ final class ScriptHost implements TcpEvents {
             boolean early = s.connection.enableFastOpen();
             if (early) {
                 s.connection.send(Unpooled.buffer(Math.max(1, bytes)).writeZero(bytes));
+                s.connection.push();
                 s.fastOpenPending = true;
                 return Answer.of(bytes);
             }
@@ -425,6 +427,9 @@ final class ScriptHost implements TcpEvents {
             int now = Math.min(left[0], Math.max(0, s.sendRoom()));
             if (now > 0) {
                 s.connection.send(Unpooled.buffer(now).writeZero(now));
+                if ((flags & MSG_MORE) == 0) {
+                    s.connection.push();
+                }
                 left[0] -= now;
                 pump();
             }
@@ -506,7 +511,7 @@ final class ScriptHost implements TcpEvents {
         while (wire.isEmpty()) {
             try {
                 // A call of another thread may be on its way.
-                wait(5);
+                wait(50);
             } catch (InterruptedException e) {
                 return Answer.error(Answer.EINTR);
             }
@@ -597,6 +602,7 @@ final class ScriptHost implements TcpEvents {
         ScriptSocket parent = (ScriptSocket) listener.attachment();
         ScriptSocket child = new ScriptSocket(parent.domain);
         child.sendBufferBytes = parent.sendBufferBytes;
+        child.maxSegment = parent.maxSegment;
         child.notSentLowWater = parent.notSentLowWater;
         child.connected = true;
         child.options.addAll(parent.options);

@@ -174,7 +174,8 @@ final class SocketOptions {
         boolean unbounded = info.slowStartThresholdBytes() > 1 << 29;
         b.putInt(76, unbounded ? Integer.MAX_VALUE : info.slowStartThresholdBytes() / mss);
         b.putInt(80, info.congestionWindowBytes() / mss);
-        b.putInt(84, info.pathMtuBytes() - 40);
+        int advertised = info.pathMtuBytes() - 40;
+        b.putInt(84, s.maxSegment > 0 ? Math.min(s.maxSegment, advertised) : advertised);
         b.putInt(88, 3);
         b.putInt(100, info.retransmittedSegments());
         b.putLong(104, info.pacingRate());

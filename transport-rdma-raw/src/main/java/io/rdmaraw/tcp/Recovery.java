@@ -59,7 +59,7 @@ final class Recovery {
             r.clearUndo();
             Ecn.reduce(c, now);
         } else if (sample.ackedBytes > 0 && r.frto == Frto.OFF && c.rate == null) {
-            grow(c, sample, now);
+            grow(c, f, sample, now);
         }
         if (c.rate != null) {
             int window = c.cwnd;
@@ -92,12 +92,19 @@ final class Recovery {
         }
     }
 
-    private static void grow(TcpConnection c, AckSample sample, long now) {
-        // RFC 9293 and RFC 7661: a window that is not fully used is not validated by the path and does not grow.
-        // In slow start it may grow to twice the data in flight.
-        boolean slowStart = c.cwnd < c.ssthresh;
-        long used = (long) sample.priorPipeBytes * (slowStart ? 2 : 1);
-        if (c.is(Tcb.CWND_LIMITED) || used + c.sndMss > c.cwnd) {
+    /**
+     * Grows the window if the connection has used it (RFC 7661), as Linux does (tcp_is_cwnd_limited). In slow start
+     * it may grow to twice the bytes that were in flight during the last round trip.
+     */
+    private static void grow(TcpConnection c, SendState f, AckSample sample, long now) {
+        int priorUna = c.sndUna - sample.ackedBytes;
+        if (c.sndNxt - priorUna > f.maxFlightBytes || Sequence.afterOrAt(priorUna, f.maxFlightEndSeq)) {
+            f.maxFlightBytes = c.sndNxt - priorUna;
+            f.maxFlightEndSeq = c.sndNxt;
+        }
+        boolean used = c.cwnd < c.ssthresh ? 2L * f.maxFlightBytes > c.cwnd
+                : sample.priorPipeBytes + c.sndMss > c.cwnd;
+        if (used || c.is(Tcb.CWND_LIMITED)) {
             c.clear(Tcb.CWND_LIMITED);
             c.cwnd = Math.min(MAX_CWND, c.congestion.onAcked(c, sample.ackedBytes, now));
         }

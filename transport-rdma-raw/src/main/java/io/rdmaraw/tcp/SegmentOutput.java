@@ -144,9 +144,6 @@ final class SegmentOutput {
                 end = start + sent;
             }
             c.engine.counters.payloadBytesOut += sent;
-            if (start + sent == f.queue.endSeq()) {
-                out.flags |= TcpFlags.PSH;
-            }
         }
         if (Sequence.after(end, f.queue.endSeq())) {
             out.flags |= TcpFlags.FIN;
@@ -342,13 +339,8 @@ final class SegmentOutput {
                 }
             }
         }
-        boolean last = c.sndNxt + sent == f.queue.endSeq();
         int end = c.sndNxt + sent;
-        if (last && length > 0) {
-            // RFC 9293 section 3.9.1.2: the last segment of the queued data has PSH.
-            out.flags |= TcpFlags.PSH;
-        }
-        if (last && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.isSynchronized()) {
+        if (end == f.queue.endSeq() && roomForFin && c.is(Tcb.FIN_QUEUED) && c.state.isSynchronized()) {
             out.flags |= TcpFlags.FIN;
             c.set(Tcb.FIN_SENT);
             end++;
@@ -357,6 +349,10 @@ final class SegmentOutput {
         for (int left = sent; left > mss; left -= mss) {
             append(c, f, f.scoreboard.endSeq() + mss, now);
             out.segmentSizeBytes = mss;
+        }
+        if (sent > mss) {
+            // As Linux: the GRO of the receiver delivers a run of segments when it sees PSH (__tcp_transmit_skb).
+            out.flags |= TcpFlags.PSH;
         }
         append(c, f, end, now);
         if (c.pacer != null) {

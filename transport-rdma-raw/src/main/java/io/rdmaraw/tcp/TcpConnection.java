@@ -57,6 +57,16 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
         engine.queueOutput(this);
     }
 
+    /**
+     * Marks the end of a write. The segment that contains the last queued byte gets PSH, even if more data follows it
+     * (RFC 9293 section 3.9.1.2, as Linux does).
+     */
+    public void push() {
+        if (sendState != null) {
+            sendState.queue.push();
+        }
+    }
+
     /** Maximum length of the send queue. Half of the sequence space must remain free. */
     private static final int MAX_QUEUE_BYTES = 1 << 30;
 

@@ -20,7 +20,7 @@ class ConnectionOptionsTest {
         Dialogue d = Dialogue.established(Dialogue.plain());
         d.c.cork(true);
         d.send(100).saysNothing();
-        d.send(1500).says("A 1 len 1000 ack 1");
+        d.send(1500).says("PA 1 len 1000 ack 1");
         d.hears("A 1 ack 1001").saysNothing();
         d.c.cork(false);
         d.says("PA 1001 len 600 ack 1");

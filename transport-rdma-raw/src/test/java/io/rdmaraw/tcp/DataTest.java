@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.buffer.Unpooled;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
 import org.junit.jupiter.api.Test;
@@ -369,9 +370,38 @@ class DataTest {
             d.send(10);
         }
         // Nothing was outstanding, so everything is sent.
-        d.says("A 1 len 21 ack 1", "A 22 len 30 ack 1", "PA 52 len 20 ack 1");
+        d.says("PA 1 len 21 ack 1", "PA 22 len 30 ack 1", "PA 52 len 20 ack 1");
         d.send(10).saysNothing();
         d.hears("A 1 ack 72").says("PA 72 len 10 ack 1");
+    }
+
+    @Test
+    void slowStartGrowsToTwiceTheDataInFlightDuringTheRoundTrip() {
+        Dialogue d = established(plain());
+        d.send(9000).after(10);
+        for (int acknowledged = 2000; acknowledged <= 8000; acknowledged += 2000) {
+            d.hears("A 1 ack " + (1 + acknowledged));
+            assertEquals(10_000 + acknowledged, d.c.congestionWindowBytes());
+        }
+        d.hears("A 1 ack 9001");
+        assertEquals(18_000, d.c.congestionWindowBytes());
+        // In the next round trip 9 of 18 segments are in flight.
+        d.send(9000).after(10).hears("A 1 ack 11001").hears("A 1 ack 18001");
+        assertEquals(18_000, d.c.congestionWindowBytes());
+    }
+
+    @Test
+    void segmentWithTheEndOfAWriteHasPshAlsoIfMoreDataFollows() {
+        Dialogue d = established(plain());
+        d.send(1500).send(1500);
+        d.says("A 1 len 1000 ack 1", "PA 1001 len 1000 ack 1", "PA 2001 len 1000 ack 1");
+    }
+
+    @Test
+    void dataThatIsNotPushedHasNoPsh() {
+        Dialogue d = established(plain());
+        d.c.send(Unpooled.wrappedBuffer(new byte[100]));
+        d.says("A 1 len 100 ack 1");
     }
 
     @Test
@@ -380,12 +410,12 @@ class DataTest {
         for (int i = 0; i < 10; i++) {
             d.send(10);
         }
-        d.says("A 1 len 30 ack 1", "A 31 len 30 ack 1", "A 61 len 30 ack 1", "PA 91 len 10 ack 1");
+        d.says("PA 1 len 30 ack 1", "PA 31 len 30 ack 1", "PA 61 len 30 ack 1", "PA 91 len 10 ack 1");
         for (int i = 0; i < 5; i++) {
             d.send(10);
         }
         d.hears("A 1 ack 31 win 2000").saysNothing();
-        d.hears("A 1 ack 101 win 2000").says("A 101 len 30 ack 1", "PA 131 len 20 ack 1");
+        d.hears("A 1 ack 101 win 2000").says("PA 101 len 30 ack 1", "PA 131 len 20 ack 1");
     }
 
     @Test

@@ -154,6 +154,7 @@ final class Dialogue {
         ByteBuf buffer = Unpooled.wrappedBuffer(new byte[length]);
         buffers.add(buffer);
         c.send(buffer);
+        c.push();
         return this;
     }
 

@@ -155,7 +155,7 @@ class LossTest {
         // A segment sent 1 ms later has arrived: a quarter of the RTT remains for reordering.
         d.hears("A 1 ack 1 sack 1001-2001").saysNothing();
         assertEquals(2, d.waits(100), 1);
-        d.says("A 1 len 1000 ack 1");
+        d.says("PA 1 len 1000 ack 1");
         d.hears("A 1 ack 3001").saysNothing();
         d.assertReleased();
     }
@@ -246,7 +246,7 @@ class LossTest {
         d.send(10).saysNothing();
         // Data held back by Nagle does not serve as a probe.
         d.waits(1000);
-        d.says("A 991 len 1000 ack 1").hears("A 1 ack 1991 sack 991-1991").says("PA 1991 len 10 ack 1");
+        d.says("PA 991 len 1000 ack 1").hears("A 1 ack 1991 sack 991-1991").says("PA 1991 len 10 ack 1");
         d.c.noDelay(true);
         d.hears("A 1 ack 2001").c.cwnd = 2000;
         d.send(3000).says("A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1");
@@ -304,7 +304,7 @@ class LossTest {
         Dialogue d = established(plain().noDelay(false), NO_SACK);
         d.send(2900).says("A 1 len 1000 ack 1", "A 1001 len 1000 ack 1", "PA 2001 len 900 ack 1");
         d.send(100).after(212).says("A 1 len 1000 ack 1");
-        d.hears("A 1 ack 1001").says("A 1001 len 1000 ack 1", "A 2001 len 900 ack 1");
+        d.hears("A 1 ack 1001").says("A 1001 len 1000 ack 1", "PA 2001 len 900 ack 1");
     }
 
     @Test
@@ -357,7 +357,7 @@ class LossTest {
         d.send(5000).after(9);
         d.says("A 1001 len 1000 ack 1", "A 2001 len 1000 ack 1", "A 3001 len 1000 ack 1", "A 4001 len 1000 ack 1",
                 "PA 5001 len 1000 ack 1");
-        d.hears("A 1 ack 1 sack 1001-4001").says("A 1 len 1000 ack 1");
+        d.hears("A 1 ack 1 sack 1001-4001").says("PA 1 len 1000 ack 1");
         d.hears("A 1 ack 4001").saysNothing();
         int reduced = d.c.slowStartThresholdBytes();
         d.hears("A 1 ack 4001 sack 1-1001").saysNothing();
@@ -418,7 +418,7 @@ class LossTest {
         Dialogue d = retransmitted(2);
         d.send(1000).says("PA 7001 len 1000 ack 1");
         d.after(10).hears("A 1 ack 1001 sack 7001-8001,2001-6001");
-        d.says("A 1001 len 1000 ack 1", "A 6001 len 1000 ack 1");
+        d.says("A 1001 len 1000 ack 1", "PA 6001 len 1000 ack 1");
         for (String range : new String[] {"1-1001", "1001-2001", "1001-2001"}) {
             d.hears("A 1 ack 7001 sack " + range + ",7001-8001");
         }
@@ -577,8 +577,8 @@ class LossTest {
             d.send(300).says("PA " + (1 + 300 * i) + " len 300 ack 1");
         }
         d.after(10).hears("A 1 ack 1 sack 1501-2401");
-        d.says("A 1 len 900 ack 1");
-        d.after(10).hears("A 1 ack 901 sack 1501-2401").says("A 901 len 600 ack 1");
+        d.says("PA 1 len 900 ack 1");
+        d.after(10).hears("A 1 ack 901 sack 1501-2401").says("PA 901 len 600 ack 1");
         assertEquals(2, d.engine.counters().retransmittedSegments);
         d.after(10).hears("A 1 ack 2401");
         assertEquals(0, d.c.inFlightBytes());
@@ -591,6 +591,6 @@ class LossTest {
         Dialogue d = established(plain(), NO_SACK);
         d.send(300).says("PA 1 len 300 ack 1").send(300).says("PA 301 len 300 ack 1");
         d.after(212).says("PA 1 len 600 ack 1");
-        d.after(422).says("A 1 len 300 ack 1", "PA 301 len 300 ack 1");
+        d.after(422).says("PA 1 len 300 ack 1", "PA 301 len 300 ack 1");
     }
 }

@@ -15,7 +15,7 @@ class SegmentationTest {
     @Test
     void fullSegmentsAreSentTogetherBeforeTheRest() {
         Dialogue d = established(plain().segmentationBytes(65_400)).send(4500);
-        d.says("A 1 len 4000 ack 1", "PA 4001 len 500 ack 1");
+        d.says("PA 1 len 4000 ack 1", "PA 4001 len 500 ack 1");
         assertEquals(7, d.engine.counters().segmentsOut);
         d.hears("A 1 ack 4501");
         d.assertReleased();
@@ -40,8 +40,8 @@ class SegmentationTest {
     @Test
     void offloadIsLimitedByWindowsAndDevice() {
         Dialogue d = established(plain().segmentationBytes(3500)).send(20_000);
-        d.says("A 1 len 3000 ack 1", "A 3001 len 3000 ack 1", "A 6001 len 3000 ack 1", "A 9001 len 1000 ack 1");
-        d.hears("A 1 ack 10001 win 2500").says("A 10001 len 2000 ack 1");
+        d.says("PA 1 len 3000 ack 1", "PA 3001 len 3000 ack 1", "PA 6001 len 3000 ack 1", "A 9001 len 1000 ack 1");
+        d.hears("A 1 ack 10001 win 2500").says("PA 10001 len 2000 ack 1");
     }
 
     @Test
@@ -59,9 +59,9 @@ class SegmentationTest {
         // A device may not know that only the first segment may carry CWR (RFC 3168 section 6.1.2).
         Dialogue d = established(plain().ecn(TcpConfig.EcnMode.ACTIVE).segmentationBytes(65_400),
                 "SEA 0 ack 1 win 65535 mss 1000 ws 0 sackOK").send(30_000);
-        d.says("A 1 len 10000 ack 1 ect");
+        d.says("PA 1 len 10000 ack 1 ect");
         d.after(10).hears("EA 1 ack 9001");
-        d.says("AC 10001 len 1000 ack 1 ect", "A 11001 len 5000 ack 1 ect");
+        d.says("AC 10001 len 1000 ack 1 ect", "PA 11001 len 5000 ack 1 ect");
     }
 
     @Test

@@ -66,8 +66,8 @@ class SendStateTest {
         }
         SendState sendState = d.c.sendState;
         assertFalse(sendState.isPoolable());
-        d.says("A 1 len 160 ack 1", "A 161 len 160 ack 1", "A 321 len 160 ack 1", "A 481 len 160 ack 1",
-                "A 641 len 160 ack 1", "A 801 len 160 ack 1", "PA 961 len 40 ack 1").hears("A 1 ack 1001");
+        d.says("PA 1 len 160 ack 1", "PA 161 len 160 ack 1", "PA 321 len 160 ack 1", "PA 481 len 160 ack 1",
+                "PA 641 len 160 ack 1", "PA 801 len 160 ack 1", "PA 961 len 40 ack 1").hears("A 1 ack 1001");
         return sendState;
     }
 

@@ -116,6 +116,7 @@ final class CoreDriver implements ScriptDriver, TcpEvents {
     @Override
     public void send(int bytes) {
         connection.send(Unpooled.buffer(bytes).writeZero(bytes));
+        connection.push();
     }
 
     @Override

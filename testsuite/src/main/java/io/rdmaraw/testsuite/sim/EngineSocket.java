@@ -42,6 +42,7 @@ final class EngineSocket implements SimSocket {
     public void send(byte[] data) {
         sentBytes += data.length;
         connection.send(buffers.of(data));
+        connection.push();
     }
 
     @Override

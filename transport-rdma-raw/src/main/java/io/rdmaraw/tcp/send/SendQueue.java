@@ -3,6 +3,7 @@ package io.rdmaraw.tcp.send;
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.Sequence;
+import io.rdmaraw.tcp.segment.TcpFlags;
 import java.util.Arrays;
 
 /**
@@ -12,9 +13,14 @@ import java.util.Arrays;
  */
 public final class SendQueue {
     private static final int INITIAL_CAPACITY = 4;
+    /** Set beside a reader index if a write of the user ends with the buffer. */
+    private static final int PUSHED = 0x8000_0000;
 
     private ByteBuf[] buffers = new ByteBuf[INITIAL_CAPACITY];
-    /** Two values per buffer: the sequence number of its first byte, and its reader index when it was added. */
+    /**
+     * Two values per buffer: the sequence number of its first byte, and its reader index when it was added, with
+     * {@link #PUSHED}.
+     */
     private int[] positions = new int[2 * INITIAL_CAPACITY];
     private int head;
     private int count;
@@ -63,6 +69,13 @@ public final class SendQueue {
         endSeq += length;
     }
 
+    /** Marks the end of a write: the segment with the last byte of the queue gets PSH, also if more bytes follow. */
+    public void push() {
+        if (count > 0) {
+            positions[2 * (head + count - 1 & buffers.length - 1) + 1] |= PUSHED;
+        }
+    }
+
     private void grow() {
         int length = buffers.length;
         ByteBuf[] newBuffers = new ByteBuf[length * 2];
@@ -107,7 +120,7 @@ public final class SendQueue {
 
     /**
      * Adds borrowed slices for {@code length} bytes from {@code seq} to {@code out}, as far as {@code maxSlices}
-     * permits.
+     * permits. Sets PSH if a write ends within them.
      *
      * @return the number of bytes added, at least 1 unless {@code length} is 0
      * @throws io.netty.util.IllegalReferenceCountException if one of the buffers was already released
@@ -121,8 +134,12 @@ public final class SendQueue {
             int slot = head + i & mask;
             int n = Math.min(left, endOf(i) - at);
             ByteBuf buffer = buffers[slot];
-            out.borrowSlice(buffer, positions[2 * slot + 1] + (at - positions[2 * slot]), n);
+            int position = positions[2 * slot + 1];
+            out.borrowSlice(buffer, (position & ~PUSHED) + (at - positions[2 * slot]), n);
             at += n;
+            if (position < 0 && at == endOf(i)) {
+                out.flags |= TcpFlags.PSH;
+            }
             left -= n;
             i++;
         }

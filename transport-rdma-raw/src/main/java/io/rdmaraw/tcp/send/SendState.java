@@ -22,6 +22,9 @@ public final class SendState {
     public int splitRestBytes;
     /** End of the last segment that was smaller than the MSS. Nagle's algorithm waits for its acknowledgement. */
     public int smallEndSeq;
+    /** Most bytes in flight during a round trip, which ends when {@link #maxFlightEndSeq} is acknowledged. */
+    public int maxFlightBytes;
+    public int maxFlightEndSeq;
     /** Time since which the connection has had data to send or in flight. */
     public long busySinceNanos;
     public Limit limit = Limit.NONE;
@@ -44,6 +47,7 @@ public final class SendState {
         recovery.reset(seq);
         splitRestBytes = 0;
         smallEndSeq = seq;
+        maxFlightEndSeq = seq;
         limit = Limit.NONE;
         awaitingSendRoom = false;
         idle = false;
@@ -81,6 +85,7 @@ public final class SendState {
         recovery.recoveryPoint = queue.endSeq();
         splitRestBytes = 0;
         smallEndSeq = queue.endSeq();
+        maxFlightEndSeq = queue.endSeq();
         awaitingSendRoom = false;
         maxSegments = 0;
         maxBuffers = 0;

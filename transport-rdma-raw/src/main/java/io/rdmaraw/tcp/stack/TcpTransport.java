@@ -358,6 +358,7 @@ public final class TcpTransport implements StreamTransport {
         try {
             StreamSender.fill(this, in, allocator);
         } finally {
+            connection.push();
             stack().transmission().flush(shared);
         }
     }
@@ -369,6 +370,7 @@ public final class TcpTransport implements StreamTransport {
     public void sendWithSyn(ChannelOutboundBuffer written, ByteBufAllocator allocator) throws IOException {
         if (connection.enableFastOpen()) {
             StreamSender.fill(this, written, allocator);
+            connection.push();
         }
     }
 
