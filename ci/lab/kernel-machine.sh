@@ -295,11 +295,14 @@ in_machine() {
 }
 
 in_machine_within() {
-  local seconds="$1" name="$2"
+  local seconds="$1" name="$2" status=0
   shift 2
   printf '%q ' "$seconds" "$@" >&"${machine_to[$name]}"
   echo >&"${machine_to[$name]}"
-  machine_answer "$name" $((seconds + 60))
+  machine_answer "$name" $((seconds + 60)) || status=$?
+  # The status of timeout(1). Callers read stdout.
+  [ "$status" != 124 ] || echo "@@ machine $name has not ended within $seconds s: $*" >&2
+  return "$status"
 }
 
 stop_machine() {

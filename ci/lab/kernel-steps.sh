@@ -20,6 +20,11 @@ readonly KERNEL_TEST_CLASSES=(verbs.XdpConformanceTest verbs.PacketConformanceTe
 # For 2,048 chunks, and a card with 256 descriptors.
 readonly FULL_RING_FLOOD=8192 FULL_RING_PINGS=5
 readonly VLAN_PINGS=3
+# Bytes of a request over a bond, and of a slow one that lasts while legs fail. Requests in each of four failures, and
+# in one connection.
+readonly BOND_BYTES=300000 BOND_SLOW_BYTES=3000000 BOND_REQUESTS=3 BOND_TIMED_REQUESTS=200
+# How long a step with a bond may take: requests that fail take a minute each.
+readonly BOND_PATIENCE_SECONDS=1800
 readonly KERNEL_MODES=(generic native zerocopy tap packet)
 # Hostile clients of the broker, and queue pairs that send with the datagrams of each.
 readonly HOSTILE_SECONDS=30 SENDERS=7 SENDER_FRAMES=48
@@ -46,24 +51,28 @@ server_options=()
 server_refusal=""
 server_doctor=0
 
-# served MODE INTERFACE ADDRESS PLACE...: doctor and a server in machine a, and a client at the place.
+# served MODE INTERFACE ADDRESS PLACE...: doctor and a server in machine a, and a client at the place. Without doctor if
+# server_doctor is none.
 served() {
   local mode="$1" interface="$2" address="$3" device doctor=0 started=0 status=0
   shift 3
   device="soft:xdp:$interface"
   [ "$mode" != packet ] || device="soft:packet:$interface"
   [ "$mode" != packet ] || mode=""
-  in_machine a run_doctor "$mode" "$device" >"$kernel_work/doctor" || doctor=$?
-  cat "$kernel_work/doctor"
+  if [ "$server_doctor" != none ]; then
+    in_machine a run_doctor "$mode" "$device" >"$kernel_work/doctor" || doctor=$?
+    cat "$kernel_work/doctor"
+  fi
   in_machine a start_http "$mode" "$device" "$address" "${server_options[@]}" >"$kernel_work/started" || started=$?
   cat "$kernel_work/started"
   if [ "$started" != 0 ]; then
     echo "@@ $(refusal_of "$kernel_work/started")"
-    [ "$doctor" = 1 ] || { echo "doctor ended with $doctor though the device cannot be opened" && return 1; }
+    [ "$doctor" = 1 ] || [ "$server_doctor" = none ] ||
+      { echo "doctor ended with $doctor though the device cannot be opened" && return 1; }
     [ "$started" = 3 ] && is_known_refusal "${server_refusal:-$mode}" "$kernel_work/started" && return 3
     return 1
   fi
-  if [ "$doctor" != "$server_doctor" ]; then
+  if [ "$server_doctor" != none ] && [ "$doctor" != "$server_doctor" ]; then
     echo "doctor ended with $doctor and should with $server_doctor"
     echo "@@ doctor: $(sed -n 's/^  FAIL *//p' "$kernel_work/doctor" | tail -n 1)"
     status=1
@@ -94,6 +103,61 @@ served_on_vlan() {
   [ "$1" != native ] || vlan_program=rr0
   in_machine a make_vlans
   served "$1" rr0.100 198.18.100.1 in_peer_of_vlan
+}
+
+# requests_over_bond URL: prints how many requests failed while each leg in turn loses its carrier. Fails if any has.
+requests_over_bond() {
+  local output="$kernel_work/failed" status=0
+  in_machine_within "$BOND_PATIENCE_SECONDS" a request_while_legs_fail "$1/$BOND_BYTES" "$BOND_BYTES" \
+    "$1/$BOND_SLOW_BYTES" "$BOND_SLOW_BYTES" "$BOND_REQUESTS" >"$output" || status=$?
+  cat "$output" >&2
+  sed -n 's/^failed requests: //p' "$output"
+  [ "$status" = 0 ] && grep -q '^failed requests: 0 of' "$output"
+}
+
+ask_while_legs_fail() {
+  local failed status=0
+  failed="$(requests_over_bond http://198.18.50.1:8080/bytes)" || status=1
+  [ -z "$failed" ] || echo "@@ $failed requests failed"
+  return "$status"
+}
+
+# The control: with a server by the kernel's TCP no request fails.
+bond_by_kernel() {
+  local failed status=0
+  in_machine a make_bond "$1" || return
+  in_machine_within "$BOND_PATIENCE_SECONDS" a start_kernel_server 198.18.50.1 "$BOND_BYTES" \
+    "$BOND_SLOW_BYTES" || return
+  failed="$(requests_over_bond http://198.18.50.1:8081)" || status=1
+  [ "$status" = 0 ] || [ -z "$failed" ] || echo "@@ with the kernel's server $failed requests failed"
+  in_machine a end_kernel_server || return
+  return "$status"
+}
+
+# served_on_bond BOND-MODE: in native mode, with its program on the bond and its sockets on the legs.
+served_on_bond() {
+  bond_by_kernel "$1" || return
+  served native rrbond 198.18.50.1 ask_while_legs_fail
+}
+
+time_requests_over_bond() {
+  in_machine_within "$BOND_PATIENCE_SECONDS" a time_requests http://198.18.50.1:8080/json "$BOND_TIMED_REQUESTS" \
+    >"$kernel_work/time" || return
+  bond_millis="$(last_line <"$kernel_work/time")"
+}
+
+# compared_on_bond MODE...: requests per second of each mode as a part of those of the first one. Only times of one run
+# can be compared.
+compared_on_bond() {
+  local mode bond_millis=0 first="" text=""
+  in_machine a make_bond active-backup || return
+  for mode in "$@"; do
+    served "$mode" rrbond 198.18.50.1 time_requests_over_bond || return
+    first="${first:-$bond_millis}"
+    text="${text:+$text, }$mode $(awk -v a="$first" -v b="$bond_millis" 'BEGIN { printf "%.2f", a / b }')"
+    echo "$mode: $BOND_TIMED_REQUESTS requests in $bond_millis ms"
+  done
+  echo "@@ $text"
 }
 
 # The last line of an answer that is not empty. It reads all, since the rest would be taken for the next answer.
@@ -346,6 +410,13 @@ veth_steps() {
   done
   kernel_step veth VLAN served_on_vlan generic
   kernel_step veth "VLAN native" served_on_vlan native
+  kernel_step veth "bond native" served_on_bond active-backup
+  # Doctor takes minutes here, and has answered.
+  server_doctor=none
+  kernel_step veth "bond rates" compared_on_bond native tap
+  kernel_step veth "bond 802.3ad" served_on_bond 802.3ad
+  kernel_step veth "bond balance-xor" served_on_bond balance-xor
+  server_doctor=0
   kernel_step veth broker served_by_broker generic rr0 192.0.2.1 in_peer
   kernel_step veth "hostile clients" hostile_clients
   mac="$(in_peer cat /sys/class/net/rr1/address | last_line)"

@@ -10,6 +10,10 @@ export PATH=/opt/java/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 readonly LISTEN_TURNS=3600
 # Enough for frames to come by each of a few receive queues.
 readonly CONNECTIONS=24
+# How long the bond may take to use a leg, in turns of a tenth of a second.
+readonly LEG_TURNS=3000
+# Bytes per second of a download that lasts while legs fail.
+readonly SLOW_RATE=50K
 # How long a test in C may wait for a condition.
 readonly TEST_PATIENCE_SECONDS=600
 # The user `nobody`.
@@ -85,6 +89,129 @@ make_vlans() {
     ip -n peer address add "198.18.$id.2/24" dev "rr1.$id"
     ip -n peer link set "rr1.$id" up
   done
+}
+
+# ---- bonds ----
+
+# await SENTENCE COMMAND...: until the command succeeds.
+await() {
+  local sentence="$1" turns=0
+  shift
+  until "$@"; do
+    turns=$((turns + 1))
+    [ "$turns" -le "$LEG_TURNS" ] || { echo "@@ $sentence" && return 1; }
+    sleep 0.1
+  done
+}
+
+# Whether the bond sends by a leg. In mode 802.3ad both ends have agreed then: the leg collects and distributes.
+leg_is_used() {
+  local of_bond="/sys/class/net/$1/bonding_slave" state
+  [ "$(cat "$of_bond/mii_status" 2>/dev/null)" = up ] || return 1
+  grep -q '^802.3ad' /sys/class/net/rrbond/bonding/mode || return 0
+  state="$(cat "$of_bond/ad_actor_oper_port_state")"
+  [ $((state & 0x30)) = $((0x30)) ]
+}
+
+# make_bond MODE: a bond of two veth pairs. Their other ends are on a bridge, as on a switch, or, where both legs are
+# active, in a bond of the namespace `peer`.
+make_bond() {
+  local mode="$1" leg
+  local -a options=(type bond mode "$mode" miimon 50)
+  case "$mode" in
+    802.3ad) options+=(lacp_rate fast xmit_hash_policy layer3+4) ;;
+    balance-xor) options+=(xmit_hash_policy layer3+4) ;;
+  esac
+  for leg in 0 1; do
+    ip link del "rrleg$leg" 2>/dev/null
+  done
+  ip link del rrbond 2>/dev/null
+  ip -n peer link del rrbond 2>/dev/null
+  ip link add rrbond "${options[@]}" || return
+  ip address add 198.18.50.1/24 dev rrbond
+  [ "$mode" != active-backup ] || options=(type bridge)
+  ip -n peer link add rrbond "${options[@]}" || return
+  ip -n peer address add 198.18.50.2/24 dev rrbond
+  for leg in 0 1; do
+    ip link add "rrleg$leg" numrxqueues 2 numtxqueues 1 type veth peer name "rrport$leg" numrxqueues 2 \
+      numtxqueues 2 netns peer
+    ip link set "rrleg$leg" master rrbond
+    ip link set "rrleg$leg" up
+    ip -n peer link set "rrport$leg" master rrbond
+    ip -n peer link set "rrport$leg" up
+  done
+  ip link set rrbond up
+  ip -n peer link set rrbond up
+  for leg in 0 1; do
+    await "the bond does not use leg $leg in mode $mode" leg_is_used "rrleg$leg" || return
+  done
+  ip netns exec peer ping -c 3 -W 60 198.18.50.1
+}
+
+# request_from_peer URL BYTES FILE [OPTION OF CURL...]: a new connection. The answer must have so many bytes.
+request_from_peer() {
+  ip netns exec peer curl -sS --output "$3" "${@:4}" "$1" && [ "$(wc -c <"$3")" = "$2" ]
+}
+
+# request_while_legs_fail URL BYTES SLOW-URL SLOW-BYTES REQUESTS: requests and a slow download while each leg in turn
+# loses its carrier. Prints how many failed.
+request_while_legs_fail() {
+  local leg failed=0 count=1 slow
+  request_from_peer "$3" "$4" /run/slow --max-time 600 --limit-rate "$SLOW_RATE" &
+  slow=$!
+  for leg in 0 1 0 1; do
+    ip -n peer link set "rrport$leg" down
+    for _ in $(seq "$5"); do
+      count=$((count + 1))
+      request_from_peer "$1" "$2" /run/short --max-time 60 || failed=$((failed + 1))
+    done
+    ip -n peer link set "rrport$leg" up
+    await "the bond does not use leg $leg again" leg_is_used "rrleg$leg" || return
+  done
+  wait "$slow" || failed=$((failed + 1))
+  echo "failed requests: $failed of $count"
+}
+
+# time_requests URL REQUESTS: prints how many milliseconds the requests of one connection take, the best of three times.
+time_requests() {
+  local begun spent best=0
+  local -a urls=()
+  for _ in $(seq "$2"); do urls+=("$1"); done
+  for _ in {1..3}; do
+    begun="$(date +%s%N)"
+    ip netns exec peer curl -sS --max-time 600 "${urls[@]}" >/run/times || return
+    spent=$((($(date +%s%N) - begun) / 1000000))
+    [ "$best" != 0 ] && [ "$best" -le "$spent" ] || best="$spent"
+  done
+  echo "$best"
+}
+
+# start_kernel_server ADDRESS BYTES...: the server of the JDK, by the kernel's TCP, with files of these lengths. At the
+# wildcard address it would look up the machine's name, which it lacks, and end.
+start_kernel_server() {
+  local address="$1" turns=0 pid bytes
+  shift
+  mkdir -p /run/www
+  for bytes in "$@"; do
+    head -c "$bytes" /dev/zero >"/run/www/$bytes"
+  done
+  setsid java -m jdk.httpserver -b "$address" -p 8081 -d /run/www >/run/www.log 2>&1 </dev/null &
+  pid=$!
+  echo "$pid" >/run/www.pid
+  until curl -sS --max-time 60 -o /run/first "http://$address:8081/$1" 2>/dev/null; do
+    turns=$((turns + 1))
+    if ! kill -0 "$pid" 2>/dev/null || [ "$turns" -gt "$LISTEN_TURNS" ]; then
+      cat /run/www.log
+      echo "@@ the kernel's server does not listen: $(tail -n 1 /run/www.log)"
+      kill -9 "$pid" 2>/dev/null
+      return 1
+    fi
+    sleep 0.5
+  done
+}
+
+end_kernel_server() {
+  kill -9 "$(cat /run/www.pid)"
 }
 
 has_program() {

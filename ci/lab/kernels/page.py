@@ -12,7 +12,8 @@ import sys
 ROWS = ["tests", "veth", "virtio", "virtio-plain", "virtio-big", "virtio-mtu", "virtio-queues", "virtio-dma",
         "virtio-dma-more", "e1000e", "igb", "vmxnet3"]
 COLUMNS = ["driver", "tags beside frames", "generic", "native", "zerocopy", "tap", "packet", "broker",
-           "hostile clients", "rx != tx", "VLAN", "VLAN native", "busy polling", "full ring", "MTU 9000"]
+           "hostile clients", "rx != tx", "VLAN", "VLAN native", "bond native", "bond rates", "bond 802.3ad",
+           "bond balance-xor", "busy polling", "full ring", "MTU 9000"]
 MEASURED = "measured at"
 LONGEST_IN_A_CELL = 60
 HEAD = """# Kernels and drivers
@@ -29,6 +30,10 @@ wants a driver with zero copy whose queues can be taken one by one, as netdevsim
   the frames that the peer's kernel receives. They must be those that count as sent.
 * **VLAN**, **VLAN native**: a server on a VLAN interface above the veth, and on the veth below it with the VLAN's tag. The
   kernel answers pings on the VLAN, on another one and without a tag.
+* **bond native**, **bond 802.3ad**, **bond balance-xor**: a server by mode native on a bond of two veth pairs, the
+  first in mode active-backup. Counted are requests that fail while each leg in turn loses its carrier. With a server by the
+  kernel's TCP none fails.
+* **bond rates**: requests per second of each mode on a bond in mode active-backup, as a part of those of the first one.
 """
 
 
