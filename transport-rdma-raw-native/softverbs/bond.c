@@ -85,6 +85,7 @@ static int read_bond(int ifindex, struct sv_bond *bond)
     bond->mode = sv_link_number(sv_link_nested(data, IFLA_BOND_MODE), UINT32_MAX);
     bond->has_active_leg = bond->mode == BOND_MODE_ACTIVEBACKUP;
     bond->all_legs_receive = sv_link_number(sv_link_nested(data, IFLA_BOND_ALL_SLAVES_ACTIVE), 0) != 0;
+    bond->hash_policy = sv_link_number(sv_link_nested(data, IFLA_BOND_XMIT_HASH_POLICY), BOND_XMIT_POLICY_LAYER2);
     return 0;
 }
 
@@ -137,11 +138,11 @@ int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond)
 
 /* ---- flows ---- */
 
-static uint64_t mix_bytes(uint64_t hash, const uint8_t *from, uint32_t words)
+static uint64_t mix_bytes(uint64_t hash, const uint8_t *from, uint32_t bytes)
 {
-    for (uint32_t i = 0; i < words; i++) {
-        uint32_t word;
-        memcpy(&word, from + i * sizeof word, sizeof word);
+    for (uint32_t at = 0; at < bytes; at += sizeof(uint32_t)) {
+        uint32_t word = 0;
+        memcpy(&word, from + at, bytes - at < sizeof word ? bytes - at : sizeof word);
         hash = sv_hash_mix(hash, word);
     }
     return hash;
@@ -157,23 +158,46 @@ static bool is_fragment(const uint8_t *ip)
     return ((ip[SV_IPV4_FRAGMENT_AT] << 8 | ip[SV_IPV4_FRAGMENT_AT + 1]) & SV_IPV4_FRAGMENT_BITS) != 0;
 }
 
-/* Like the bond's own policy layer3+4: addresses and ports, or addresses alone where a frame lacks the ports. */
-uint32_t sv_bond_hash_flow(const uint8_t *frame, uint32_t length)
+/* With the ports of datagrams and segments, unless they are fragments: only the first one has the ports. */
+static uint64_t mix_ipv4(uint64_t hash, const uint8_t *ip, uint32_t length, bool with_ports)
+{
+    uint32_t header = (ip[0] & 15u) * 4;
+    hash = mix_bytes(hash, ip + SV_IPV4_SOURCE_AT, 2 * 4);
+    if (with_ports && has_ports(ip[SV_IPV4_PROTOCOL_AT]) && !is_fragment(ip) && length >= header + 4)
+        hash = mix_bytes(hash, ip + header, 4);
+    return hash;
+}
+
+static uint64_t mix_ipv6(uint64_t hash, const uint8_t *ip, uint32_t length, bool with_ports)
+{
+    hash = mix_bytes(hash, ip + SV_IPV6_SOURCE_AT, 2 * 16);
+    if (with_ports && has_ports(ip[SV_IPV6_NEXT_HEADER_AT]) && length >= SV_IPV6_HLEN + 4)
+        hash = mix_bytes(hash, ip + SV_IPV6_HLEN, 4);
+    return hash;
+}
+
+/*
+ * With policy layer2, and for frames without IP, the Ethernet header decides. With vlan+srcmac the source address alone
+ * decides: the kernel reads the VLAN beside the frame, and a frame of an AF_XDP socket has none there.
+ */
+static uint64_t mix_headers(uint32_t policy, const uint8_t *frame, uint32_t length)
 {
     const uint8_t *ip = frame + ETH_HLEN;
     uint16_t type = (uint16_t)(frame[SV_ETHERTYPE_AT] << 8 | frame[SV_ETHERTYPE_AT + 1]);
-    uint64_t hash;
-    if (type == ETH_P_IP && length >= ETH_HLEN + SV_IPV4_HLEN) {
-        uint32_t header = (ip[0] & 15u) * 4;
-        hash = mix_bytes(ip[SV_IPV4_PROTOCOL_AT], ip + SV_IPV4_SOURCE_AT, 2);
-        if (has_ports(ip[SV_IPV4_PROTOCOL_AT]) && !is_fragment(ip) && length >= ETH_HLEN + header + 4)
-            hash = mix_bytes(hash, ip + header, 1);
-    } else if (type == ETH_P_IPV6 && length >= ETH_HLEN + SV_IPV6_HLEN) {
-        hash = mix_bytes(ip[SV_IPV6_NEXT_HEADER_AT], ip + SV_IPV6_SOURCE_AT, 8);
-        if (has_ports(ip[SV_IPV6_NEXT_HEADER_AT]) && length >= ETH_HLEN + SV_IPV6_HLEN + 4)
-            hash = mix_bytes(hash, ip + SV_IPV6_HLEN, 1);
-    } else {
-        hash = mix_bytes(0, frame, 2 * ETH_ALEN / 4);
-    }
-    return (uint32_t)(hash >> 32);
+    bool is_ipv4 = type == ETH_P_IP && length >= ETH_HLEN + SV_IPV4_HLEN;
+    bool is_ipv6 = type == ETH_P_IPV6 && length >= ETH_HLEN + SV_IPV6_HLEN;
+    bool with_ports = policy == BOND_XMIT_POLICY_LAYER34 || policy == BOND_XMIT_POLICY_ENCAP34;
+    if (policy == BOND_XMIT_POLICY_VLAN_SRCMAC)
+        return mix_bytes(0, frame + ETH_ALEN, ETH_ALEN);
+    uint64_t hash = with_ports && (is_ipv4 || is_ipv6) ? 0 : mix_bytes(0, frame, ETH_HLEN);
+    if (policy == BOND_XMIT_POLICY_LAYER2)
+        return hash;
+    return is_ipv4 ? mix_ipv4(hash, ip, length - ETH_HLEN, with_ports)
+         : is_ipv6 ? mix_ipv6(hash, ip, length - ETH_HLEN, with_ports)
+                   : hash;
+}
+
+uint32_t sv_bond_hash_flow(uint32_t policy, const uint8_t *frame, uint32_t length)
+{
+    return (uint32_t)(mix_headers(policy, frame, length) >> 32);
 }

@@ -28,6 +28,7 @@ struct sv_bond {
     uint32_t mode;                  /* BOND_MODE_* of linux/if_bonding.h */
     bool has_active_leg;            /* mode active-backup: at most one leg sends */
     bool all_legs_receive;          /* option all_slaves_active */
+    uint32_t hash_policy;           /* option xmit_hash_policy: BOND_XMIT_POLICY_* of linux/if_bonding.h */
     uint32_t leg_count;
     struct sv_bond_leg leg[SV_BOND_MAX_LEGS];
 };
@@ -45,8 +46,11 @@ int sv_bond_read_again(struct sv_bond *bond);
 /* Returns the leg, or NULL. */
 const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifindex);
 
-/* Returns a number that is the same for all frames of a flow. */
-uint32_t sv_bond_hash_flow(const uint8_t *frame, uint32_t length);
+/*
+ * Returns a number that is the same for all frames of a flow. The policy is the bond's and decides which headers make a
+ * flow. The kernel may choose another leg for the same flow. Of encapsulated frames, the outer headers count.
+ */
+uint32_t sv_bond_hash_flow(uint32_t policy, const uint8_t *frame, uint32_t length);
 
 /* Chooses one of the legs in a set of bits, which is not empty. Returns its number. */
 static inline uint32_t sv_bond_choose_leg(uint32_t legs, uint32_t hash)

@@ -74,6 +74,7 @@ struct xdp_port {
     struct sv_xdp_leg leg[SV_BPF_MAX_LEGS];
     char below_text[SV_BPF_MAX_LEGS * (IFNAMSIZ + sizeof ", ") + 16];   /* names of the interfaces below, for users */
     _Atomic uint32_t sending_legs;  /* a bit for each leg that sends */
+    _Atomic uint32_t hash_policy;   /* that of the bond */
     _Atomic uint32_t queue_count;   /* of all legs */
     struct sv_xdp_queue *queue[SV_XDP_MAX_QUEUES];
     struct sv_broker_layout broker_layout;  /* layout of the queues that a broker has made */

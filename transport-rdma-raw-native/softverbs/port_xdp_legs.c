@@ -112,6 +112,7 @@ void sv_xdp_port_apply_legs(struct xdp_port *port)
         if (of_bond != NULL && of_bond->sends && atomic_load(&leg->send_queue_count) > 0)
             sending |= 1u << i;
     }
+    atomic_store_explicit(&port->hash_policy, base->bond.hash_policy, memory_order_relaxed);
     atomic_store_explicit(&port->sending_legs, sending, memory_order_release);
     set_idle_legs(port, sending);
 }
@@ -183,8 +184,11 @@ SV_HOT void sv_xdp_port_send_by_flow(struct xdp_port *port, uint32_t sending_leg
 {
     struct sv_frame of_leg[SV_BURST];
     uint8_t leg_of[SV_BURST];
-    for (unsigned i = 0; i < count; i++)
-        leg_of[i] = (uint8_t)sv_bond_choose_leg(sending_legs, sv_bond_hash_flow(frames[i].data, frames[i].length));
+    uint32_t policy = atomic_load_explicit(&port->hash_policy, memory_order_relaxed);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t hash = sv_bond_hash_flow(policy, frames[i].data, frames[i].length);
+        leg_of[i] = (uint8_t)sv_bond_choose_leg(sending_legs, hash);
+    }
     for (uint32_t leg = 0; leg < SV_BPF_MAX_LEGS; leg++) {
         unsigned of_leg_count = 0;
         for (unsigned i = 0; i < count; i++)

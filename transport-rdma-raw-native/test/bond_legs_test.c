@@ -259,6 +259,28 @@ static void legs_receive_as_the_kernel_does(void)
     link_close(&bond);
 }
 
+/* All flows of the test are between two MAC addresses. */
+static void the_policy_of_the_bond_is_followed(void)
+{
+    struct scene scene;
+    struct timespec start = now();
+    unsigned legs;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_XOR, 3);
+    await_legs(&scene, 3);
+    described.hash_policy = BOND_XMIT_POLICY_LAYER2;
+    notify(&scene);
+    do
+        legs = legs_of_all(&scene);
+    while (legs == 3 && !overdue(start));
+    CHECK(legs == 1 || legs == 2);
+    described.hash_policy = BOND_XMIT_POLICY_LAYER34;
+    notify(&scene);
+    await_legs(&scene, 3);
+    close_scene(&scene);
+}
+
 /* In one burst, a leg accepts its frames and another one does not. */
 static void each_leg_counts_its_frames(void)
 {
@@ -393,6 +415,7 @@ const struct test bond_legs_tests[] = {
     {"bond: a process without descriptors keeps its legs", a_process_without_descriptors_keeps_its_legs},
     {"bond: a removed leg gets new sockets", a_removed_leg_gets_new_sockets},
     {"bond: an incomplete list of legs is read again", an_incomplete_list_is_read_again},
+    {"bond: the policy of the bond is followed", the_policy_of_the_bond_is_followed},
     {"bond: each leg counts its frames", each_leg_counts_its_frames},
     {"bond: another mode fails the device", another_mode_fails_the_device},
     {"bond: legs receive as the kernel does", legs_receive_as_the_kernel_does},

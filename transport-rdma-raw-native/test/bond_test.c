@@ -323,7 +323,7 @@ static void flows_keep_their_leg(void)
     unsigned legs[FLOWS];
     if (!have_bonding())
         return;
-    open_scene(&scene, "balance-xor", 2);
+    open_scene(&scene, "balance-xor xmit_hash_policy layer3+4", 2);
     await_legs(&scene, 3);
     for (uint16_t flow = 0; flow < FLOWS; flow++)
         legs[flow] = leg_of(&scene, flow);
@@ -341,13 +341,33 @@ static void flows_keep_their_leg(void)
     close_scene(&scene);
 }
 
+/* All flows of the test are between two MAC addresses. */
+static void flows_follow_the_policy(void)
+{
+    struct scene scene;
+    if (!have_bonding())
+        return;
+    open_scene(&scene, "balance-xor", 2);
+    unsigned leg = legs_of_all(&scene);
+    CHECK(leg == 1 || leg == 2);
+    run("ip link set %s type bond xmit_hash_policy layer3+4", scene.bond);
+    await_legs(&scene, 3);
+    run("ip link set %s type bond xmit_hash_policy layer2+3", scene.bond);
+    struct timespec start = now();
+    while (legs_of_all(&scene) == 3 && !overdue(start))
+        continue;
+    leg = legs_of_all(&scene);
+    CHECK(leg == 1 || leg == 2);
+    close_scene(&scene);
+}
+
 /* The peer is a bond too, and the legs are used once both have agreed by LACP. */
 static void legs_that_have_agreed_send(void)
 {
     struct scene scene;
     if (!have_bonding())
         return;
-    make_bond(&scene, "802.3ad lacp_rate fast", 2);
+    make_bond(&scene, "802.3ad lacp_rate fast xmit_hash_policy layer3+4", 2);
     run("ip link add svpeer type bond mode 802.3ad lacp_rate fast miimon 10");
     for (unsigned leg = 0; leg < 2; leg++)
         run("ip link set %s down && ip link set %s master svpeer && ip link set %s up", scene.wire[leg],
@@ -435,7 +455,7 @@ static void a_leg_is_served_when_it_can_be(void)
     struct timespec start = now();
     if (!have_bonding())
         return;
-    open_scene(&scene, "balance-xor", 1);
+    open_scene(&scene, "balance-xor xmit_hash_policy layer3+4", 1);
     await_legs(&scene, 1);
     busy_ifindex = (int)if_nametoindex(scene.leg[2]);
     error_of_xdp_bind = refuse_busy;
@@ -475,10 +495,15 @@ static void a_leg_of_another_program_is_refused(void)
 
 /* ---- flows ---- */
 
-static uint32_t hash_of(const struct frame_spec *spec)
+static uint32_t hash_by(uint32_t policy, const struct frame_spec *spec)
 {
     uint8_t frame[FRAME_BYTES];
-    return sv_bond_hash_flow(frame, build_frame(spec, frame));
+    return sv_bond_hash_flow(policy, frame, build_frame(spec, frame));
+}
+
+static uint32_t hash_of(const struct frame_spec *spec)
+{
+    return hash_by(BOND_XMIT_POLICY_LAYER34, spec);
 }
 
 static void flows_have_a_hash(void)
@@ -509,6 +534,56 @@ static void flows_have_a_hash(void)
     CHECK_EQ(first, hash_of(&fragment));
 }
 
+/* Returns a bit for each header that decides on the hash: 1 ports, 2 IP addresses, 4 and 8 the MACs. */
+static unsigned headers_of(uint32_t policy, const char *from, const char *to, const char *other)
+{
+    struct frame_spec spec = default_frame(), changed;
+    spec.src_ip = from;
+    spec.dst_ip = to;
+    const uint32_t hash = hash_by(policy, &spec);
+    unsigned headers = 0;
+    changed = spec;
+    changed.src_port++;
+    headers |= (hash_by(policy, &changed) != hash) << 0;
+    changed = spec;
+    changed.dst_ip = other;
+    headers |= (hash_by(policy, &changed) != hash) << 1;
+    changed = spec;
+    changed.dst[5] ^= 1;
+    headers |= (hash_by(policy, &changed) != hash) << 2;
+    changed = spec;
+    changed.src[5] ^= 1;
+    headers |= (hash_by(policy, &changed) != hash) << 3;
+    return headers;
+}
+
+static void a_policy_decides_what_a_flow_is(void)
+{
+    static const struct { uint32_t policy; unsigned headers; } cases[] = {
+        {BOND_XMIT_POLICY_LAYER2, 12}, {BOND_XMIT_POLICY_LAYER23, 14}, {BOND_XMIT_POLICY_LAYER34, 3},
+        {BOND_XMIT_POLICY_ENCAP23, 14}, {BOND_XMIT_POLICY_ENCAP34, 3}, {BOND_XMIT_POLICY_VLAN_SRCMAC, 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK_EQ(cases[i].headers, headers_of(cases[i].policy, "192.0.2.1", "192.0.2.2", "192.0.2.3"));
+        CHECK_EQ(cases[i].headers, headers_of(cases[i].policy, "2001:db8::1", "2001:db8::2", "2001:db8::3"));
+    }
+}
+
+/* Frames without IP have their Ethernet header, and a frame that is too short for its IP header too. */
+static void other_frames_have_a_hash(void)
+{
+    uint8_t frame[FRAME_BYTES], other[FRAME_BYTES];
+    struct frame_spec spec = default_frame();
+    (void)build_frame(&spec, frame);
+    memcpy(other, frame, sizeof other);
+    other[20] ^= 1;
+    for (uint32_t policy = BOND_XMIT_POLICY_LAYER2; policy <= BOND_XMIT_POLICY_ENCAP34; policy++) {
+        CHECK_EQ(sv_bond_hash_flow(policy, frame, 33), sv_bond_hash_flow(policy, other, 33));
+        other[12] ^= 1;
+        CHECK(sv_bond_hash_flow(policy, frame, 33) != sv_bond_hash_flow(policy, other, 33));
+        other[12] ^= 1;
+    }
+}
+
 static void a_set_of_legs_is_chosen_from(void)
 {
     for (uint32_t legs = 1; legs < 256; legs++)
@@ -525,12 +600,15 @@ const struct test bond_tests[] = {
     {"bond: another leg takes over", another_leg_takes_over},
     {"bond: legs join and leave", legs_join_and_leave},
     {"bond: flows keep their leg", flows_keep_their_leg},
+    {"bond: flows follow the policy of the bond", flows_follow_the_policy},
     {"bond: legs that have agreed by LACP send", legs_that_have_agreed_send},
     {"bond: other modes are refused", other_modes_are_refused},
     {"bond: legs that cannot be served are refused", legs_that_cannot_be_served_are_refused},
     {"bond: a leg is served when it can be", a_leg_is_served_when_it_can_be},
     {"bond: a leg of another program is refused", a_leg_of_another_program_is_refused},
     {"bond: flows have a hash", flows_have_a_hash},
+    {"bond: a policy decides what a flow is", a_policy_decides_what_a_flow_is},
+    {"bond: frames without IP have a hash", other_frames_have_a_hash},
     {"bond: a set of legs is chosen from", a_set_of_legs_is_chosen_from},
     {NULL, NULL},
 };

@@ -47,6 +47,7 @@ static ssize_t describe_bond(uint8_t *message)
     struct rtattr *of_bond = add_attribute(message, IFLA_INFO_DATA, NULL, 0);
     add_byte(message, IFLA_BOND_MODE, described.mode);
     add_byte(message, IFLA_BOND_ALL_SLAVES_ACTIVE, described.all_legs_receive);
+    add_byte(message, IFLA_BOND_XMIT_HASH_POLICY, described.hash_policy);
     end_nested(message, of_bond);
     end_nested(message, info);
     return header->nlmsg_len;
@@ -105,6 +106,7 @@ void describe(const char *netdev, uint8_t mode)
     described.ifindex = if_nametoindex(netdev);
     described.mode = mode;
     described.all_legs_receive = 0;
+    described.hash_policy = BOND_XMIT_POLICY_LAYER34;
     described.leg_count = 0;
     described.broken = 0;
     after_failure = nothing_described;

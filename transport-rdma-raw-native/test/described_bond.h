@@ -25,6 +25,7 @@ struct described_bond {
     unsigned ifindex;               /* 0: nothing is described */
     _Atomic uint8_t mode;
     _Atomic uint8_t all_legs_receive;
+    _Atomic uint8_t hash_policy;
     _Atomic unsigned leg_count;
     struct described_leg leg[DESCRIBED_LEGS];
     _Atomic int broken;             /* the next list of legs ends early with this error, or 0 */
@@ -32,7 +33,7 @@ struct described_bond {
 
 extern struct described_bond described;
 
-/* Describes the interface as a bond without legs from now on, until nothing_described(). */
+/* Describes the interface as a bond without legs and with policy layer3+4 from now on, until nothing_described(). */
 void describe(const char *netdev, uint8_t mode);
 void describe_leg(const char *netdev, bool is_active);
 void nothing_described(void);
