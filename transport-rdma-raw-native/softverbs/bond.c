@@ -18,6 +18,7 @@
 
 /* ACTOR_COLLECTS, ACTOR_DISTRIBUTES: bits of the state of a port in LACP (IEEE 802.1AX). */
 enum { READ_ATTEMPTS = 16, ACTOR_COLLECTS = 0x10, ACTOR_DISTRIBUTES = 0x20 };
+enum { FIRST_PAUSE_MILLIS = 1000, MAX_PAUSE_MILLIS = 60000 };
 
 /* ---- state ---- */
 
@@ -89,6 +90,17 @@ static int read_bond(int ifindex, struct sv_bond *bond)
     return 0;
 }
 
+static void keep_pauses(struct sv_bond *found, const struct sv_bond *before)
+{
+    for (uint32_t i = 0; i < found->leg_count; i++) {
+        const struct sv_bond_leg *leg = sv_bond_find_leg(before, found->leg[i].ifindex);
+        if (leg == NULL)
+            continue;
+        found->leg[i].pause_millis = leg->pause_millis;
+        found->leg[i].open_at_millis = leg->open_at_millis;
+    }
+}
+
 int sv_bond_read_again(struct sv_bond *bond)
 {
     struct sv_bond found;
@@ -97,9 +109,11 @@ int sv_bond_read_again(struct sv_bond *bond)
         return SV_BOND_OTHER_MODE;
     if (error == 0)
         error = list_legs(&found);
-    if (error == 0)
-        *bond = found;
-    return error;
+    if (error != 0)
+        return error;
+    keep_pauses(&found, bond);
+    *bond = found;
+    return 0;
 }
 
 const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifindex)
@@ -108,6 +122,14 @@ const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifind
         if (bond->leg[i].ifindex == ifindex)
             return &bond->leg[i];
     return NULL;
+}
+
+void sv_bond_leg_has_failed(struct sv_bond_leg *leg, uint64_t now_millis)
+{
+    leg->pause_millis = leg->pause_millis == 0 ? FIRST_PAUSE_MILLIS : 2 * leg->pause_millis;
+    if (leg->pause_millis > MAX_PAUSE_MILLIS)
+        leg->pause_millis = MAX_PAUSE_MILLIS;
+    leg->open_at_millis = now_millis + leg->pause_millis;
 }
 
 static int explain_mode(const char *netdev, uint32_t mode)

@@ -19,6 +19,8 @@ struct sv_bond_leg {
     char netdev[IFNAMSIZ];
     bool sends;                     /* the kernel sends by this leg, if it chooses it for a frame's flow */
     bool receives;                  /* the kernel receives frames of the bond by this leg */
+    uint32_t pause_millis;          /* pause before the next attempt to open it, 0: no attempt has failed */
+    uint64_t open_at_millis;        /* time of that attempt */
 };
 
 enum { SV_BOND_MAX_LEGS = 32, SV_BOND_OTHER_MODE = ESTALE };
@@ -43,6 +45,11 @@ int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond);
  * has changed, it returns SV_BOND_OTHER_MODE.
  */
 int sv_bond_read_again(struct sv_bond *bond);
+/*
+ * Records a failed attempt to open the leg. The pause before the next one doubles each time, up to a minute: a leg that
+ * never opens takes little of the receive thread's time. A leg that leaves the bond and joins again is new.
+ */
+void sv_bond_leg_has_failed(struct sv_bond_leg *leg, uint64_t now_millis);
 /* Returns the leg, or NULL. */
 const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifindex);
 

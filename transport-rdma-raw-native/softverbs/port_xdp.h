@@ -64,7 +64,6 @@ struct xdp_port {
     bool zero_copy;
     /* The port is being opened: it waits for a process that has just ended. The receive thread never waits. */
     bool may_wait;
-    uint64_t legs_open_at_millis;   /* used by the receive thread only: time of the next attempt to open legs, or 0 */
     struct sv_busy_poll busy_poll;
     /*
      * A port has one leg, the interface itself, or with a bond several. One that leaves the bond keeps its place, and

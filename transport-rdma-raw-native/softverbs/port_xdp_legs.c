@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { READ_AGAIN_MILLIS = 100, OPEN_AGAIN_MILLIS = 1000 };
+enum { READ_AGAIN_MILLIS = 100 };
 
 _Static_assert((int)SV_XDP_MAX_QUEUES <= (int)SV_BPF_LEG_QUEUE_MASK, "a leg's state has room for numbers of queues");
 
@@ -42,18 +42,27 @@ static bool open_joined(struct xdp_port *port, const struct sv_bond_leg *joined)
     return false;
 }
 
-/* Opens the legs that have joined. Returns false if another attempt may succeed. */
-static bool open_all_joined(struct xdp_port *port)
+/*
+ * Opens the legs that have joined. One that cannot be opened delays no other: each has its own time of the next attempt.
+ * Returns the first of these times, or 0.
+ */
+static uint64_t open_all_joined(struct xdp_port *port, uint64_t now_millis)
 {
-    const struct sv_bond *bond = &port->base.bond;
-    bool complete = true;
+    struct sv_bond *bond = &port->base.bond;
+    uint64_t next = 0;
     for (uint32_t i = 0; i < bond->leg_count && !atomic_load(&port->base.stopping); i++) {
-        if (has_leg(port, bond->leg[i].ifindex))
+        struct sv_bond_leg *joined = &bond->leg[i];
+        if (has_leg(port, joined->ifindex))
             continue;
-        complete &= open_joined(port, &bond->leg[i]);
-        sv_xdp_port_apply_legs(port);
+        if (joined->open_at_millis <= now_millis) {
+            if (!open_joined(port, joined))
+                sv_bond_leg_has_failed(joined, now_millis);
+            sv_xdp_port_apply_legs(port);
+        }
+        if (joined->open_at_millis > now_millis && (next == 0 || joined->open_at_millis < next))
+            next = joined->open_at_millis;
     }
-    return complete;
+    return next;
 }
 
 /* Returns false if the kernel does not answer, for instance because the process has no descriptor left. */
@@ -148,9 +157,7 @@ uint64_t sv_xdp_port_update_legs(struct sv_netdev_port *base, uint64_t now_milli
         return now_millis + READ_AGAIN_MILLIS;
     forget_removed(port);
     sv_xdp_port_apply_legs(port);
-    if (port->legs_open_at_millis <= now_millis)
-        port->legs_open_at_millis = open_all_joined(port) ? 0 : now_millis + OPEN_AGAIN_MILLIS;
-    return port->legs_open_at_millis;
+    return open_all_joined(port, now_millis);
 }
 
 /* ---- sending ---- */

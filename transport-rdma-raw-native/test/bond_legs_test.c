@@ -48,6 +48,18 @@ char *if_indextoname(unsigned ifindex, char name[IFNAMSIZ])
     return NULL;
 }
 
+/* Seconds by which the clock of the receive thread is fast. */
+static _Atomic long skipped_seconds;
+
+/* Replaces the C library's function. */
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, time);
+    if (result == 0 && clock == CLOCK_MONOTONIC_COARSE)
+        time->tv_sec += skipped_seconds;
+    return result;
+}
+
 static int open_packet_socket(const char *interface)
 {
     struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
@@ -384,6 +396,94 @@ static void a_busy_leg_delays_no_other(void)
     close_scene(&scene);
 }
 
+static atomic_uint attempts;
+
+static int refuse_and_count(int ifindex)
+{
+    if ((unsigned)ifindex != busy_ifindex || !is_busy)
+        return 0;
+    attempts++;
+    return EBUSY;
+}
+
+/* Makes the kernel's messages arrive for so many seconds. Each is about another active leg, so its effect is seen. */
+static void pass_seconds(struct scene *scene, unsigned seconds)
+{
+    for (unsigned second = 1; second <= seconds; second++) {
+        skipped_seconds++;
+        set_active(1u << second % 2 | 4);
+        notify(scene);
+        await_legs(scene, 1u << second % 2);
+    }
+}
+
+/* An attempt takes the receive thread's time. Other legs that join are opened at once nevertheless. */
+static void a_leg_that_never_opens_is_tried_less_often(void)
+{
+    enum { SECONDS = 64, FEW_ATTEMPTS = 20 };
+    struct scene scene;
+    if (!have_namespace())
+        return;
+    open_scene(&scene, BOND_MODE_XOR, 1);
+    await_legs(&scene, 1);
+    busy_ifindex = if_nametoindex(scene.leg[2].name[0]);
+    is_busy = true;
+    attempts = 0;
+    error_of_xdp_bind = refuse_and_count;
+    describe_leg(scene.leg[2].name[0], true);
+    pass_seconds(&scene, SECONDS);
+    CHECK(attempts > 1 && attempts < FEW_ATTEMPTS);
+    struct wire other;
+    link_open(&other, 1500, 1);
+    describe_leg(other.name[0], true);
+    set_active(8);
+    notify(&scene);
+    int peer = scene.peer[0];
+    scene.peer[0] = open_packet_socket(other.name[1]);
+    await_legs(&scene, 1);
+    close(scene.peer[0]);
+    scene.peer[0] = peer;
+    is_busy = false;
+    skipped_seconds += SECONDS;
+    set_active(4);
+    notify(&scene);
+    await_legs(&scene, 4);
+    error_of_xdp_bind = NULL;
+    close_scene(&scene);
+    link_close(&other);
+}
+
+/* A leg that leaves and joins again is new. */
+static void pauses_double_up_to_a_minute(void)
+{
+    struct sv_bond bond;
+    struct wire wire, leg;
+    uint64_t time = 5000;
+    unsigned count = 0;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    link_open(&leg, 1500, 1);
+    describe(wire.name[0], BOND_MODE_XOR);
+    describe_leg(leg.name[0], true);
+    CHECK_EQ(0, sv_bond_find(wire.name[0], (int)if_nametoindex(wire.name[0]), &bond));
+    CHECK_EQ(0, bond.leg[0].open_at_millis);
+    for (uint64_t pause = 1000; count < 20; count++, pause = pause < 32000 ? 2 * pause : 60000) {
+        sv_bond_leg_has_failed(&bond.leg[0], time);
+        CHECK_EQ(0, sv_bond_read_again(&bond));
+        CHECK_EQ(time + pause, bond.leg[0].open_at_millis);
+        time = bond.leg[0].open_at_millis;
+    }
+    described.leg_count = 0;
+    CHECK_EQ(0, sv_bond_read_again(&bond));
+    describe_leg(leg.name[0], true);
+    CHECK_EQ(0, sv_bond_read_again(&bond));
+    CHECK_EQ(0, bond.leg[0].open_at_millis);
+    nothing_described();
+    link_close(&leg);
+    link_close(&wire);
+}
+
 static void an_active_leg_that_is_not_served_counts(void)
 {
     struct scene scene;
@@ -416,6 +516,8 @@ const struct test bond_legs_tests[] = {
     {"bond: a removed leg gets new sockets", a_removed_leg_gets_new_sockets},
     {"bond: an incomplete list of legs is read again", an_incomplete_list_is_read_again},
     {"bond: the policy of the bond is followed", the_policy_of_the_bond_is_followed},
+    {"bond: a leg that never opens is tried less often", a_leg_that_never_opens_is_tried_less_often},
+    {"bond: pauses between attempts double up to a minute", pauses_double_up_to_a_minute},
     {"bond: each leg counts its frames", each_leg_counts_its_frames},
     {"bond: another mode fails the device", another_mode_fails_the_device},
     {"bond: legs receive as the kernel does", legs_receive_as_the_kernel_does},
