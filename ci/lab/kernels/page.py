@@ -34,6 +34,7 @@ wants a driver with zero copy whose queues can be taken one by one, as netdevsim
   first in mode active-backup. Counted are requests that fail while each leg in turn loses its carrier. With a server by the
   kernel's TCP none fails.
 * **bond rates**: requests per second of each mode on a bond in mode active-backup, as a part of those of the first one.
+  The first one comes twice. If its rates differ, the host had other work meanwhile, and the others mean nothing.
 """
 
 
