@@ -31,8 +31,8 @@ wants a driver with zero copy whose queues can be taken one by one, as netdevsim
 * **VLAN**, **VLAN native**: a server on a VLAN interface above the veth, and on the veth below it with the VLAN's tag. The
   kernel answers pings on the VLAN, on another one and without a tag.
 * **bond native**, **bond 802.3ad**, **bond balance-xor**: a server by mode native on a bond of two veth pairs, the
-  first in mode active-backup. Counted are requests that fail while each leg in turn loses its carrier. With a server by the
-  kernel's TCP none fails.
+  first in mode active-backup. Counted are requests that fail while each leg in turn loses its carrier. With a server
+  by the kernel's TCP none fails.
 * **bond rates**: requests per second of each mode on a bond in mode active-backup, as a part of those of the first one.
   The first one comes twice. If its rates differ, the host had other work meanwhile, and the others mean nothing.
 """
