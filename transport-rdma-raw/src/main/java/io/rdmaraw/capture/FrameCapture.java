@@ -134,8 +134,9 @@ public final class FrameCapture {
      * Reads captured frames, ordered by time. The reply, in big-endian order, consists of: one byte, 1 if this was the
      * last reply of a stopped capture; the number of queues that are not captured, or no longer; the number of points
      * and of further points, each with its port, its device and its loop; of each point the frames seen by the filter
-     * and the frames dropped; the frames, each with its point and direction, captured bytes, length, time and bytes.
-     * Texts have their length before them.
+     * and the frames dropped; the frames, each with its point and direction, captured bytes, length, time, the reason
+     * if the transport has dropped it, the ID of its channel, and bytes. Texts have their length before them, in frames
+     * as a byte.
      *
      * @param knownPoints number of points in earlier replies
      */

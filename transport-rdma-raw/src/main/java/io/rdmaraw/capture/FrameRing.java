@@ -10,9 +10,13 @@ import java.nio.ByteOrder;
  * bytes of the frame, and does not wrap around the end.
  */
 final class FrameRing {
-    /** Length of the header of {@link #removeTo}, at most that of a record in the ring. */
-    static final int REMOVED_HEADER_BYTES = 20;
-    private static final int HEADER_BYTES = 24;
+    /** Length of the header of {@link #removeTo} without texts. With texts it is less than that of a record. */
+    static final int REMOVED_HEADER_BYTES = 22;
+    static final int HEADER_BYTES = 64;
+    private static final int REASON_OFFSET = 24;
+    private static final int REASON_BYTES = 24;
+    private static final int CHANNEL_OFFSET = REASON_OFFSET + REASON_BYTES;
+    private static final int CHANNEL_BYTES = HEADER_BYTES - CHANNEL_OFFSET;
     private static final int ALIGNMENT = 8;
     /** In place of a length: the next record is at the start of the array. */
     private static final int SKIP = -1;
@@ -93,13 +97,61 @@ final class FrameRing {
         return start + HEADER_BYTES;
     }
 
-    /** Makes the reserved record visible to the consumer. */
-    void publish(long timeNanos, int capturedBytes, int frameBytes, boolean sent) {
+    /**
+     * Makes the reserved record visible to the consumer.
+     *
+     * @param channel ID of the channel, or an empty text
+     * @return the position of the record, for {@link #setReason}
+     */
+    long publish(long timeNanos, int capturedBytes, int frameBytes, boolean sent, String channel) {
         INT.set(bytes, reservedStart, capturedBytes);
         INT.set(bytes, reservedStart + 4, frameBytes);
         INT.set(bytes, reservedStart + 8, sent ? 1 : 0);
         LONG.set(bytes, reservedStart + 16, timeNanos);
-        PRODUCED.setRelease(this, produced + reservedBytes);
+        putText(reservedStart + REASON_OFFSET, REASON_BYTES, "");
+        putText(reservedStart + CHANNEL_OFFSET, CHANNEL_BYTES, channel);
+        long end = produced + reservedBytes;
+        PRODUCED.setRelease(this, end);
+        return end - align(HEADER_BYTES + capturedBytes);
+    }
+
+    /**
+     * Adds to a published record why its frame was dropped. Called by the producer. The consumer sees the text if it
+     * removes the record later, after an action that synchronises with the producer.
+     *
+     * @param position result of {@link #publish}. If the record was overwritten since, nothing happens
+     */
+    void setReason(long position, String reason) {
+        if (produced - position <= bytes.length) {
+            putText(((int) position & bytes.length - 1) + REASON_OFFSET, REASON_BYTES, reason);
+        }
+    }
+
+    /** Adds the channel to a published record that has none, as {@link #setReason} does. */
+    void setChannel(long position, String channel) {
+        int index = ((int) position & bytes.length - 1) + CHANNEL_OFFSET;
+        if (produced - position <= bytes.length && bytes[index] == 0) {
+            putText(index, CHANNEL_BYTES, channel);
+        }
+    }
+
+    /** Writes a text in ASCII, cut off to the length of its field. A shorter text ends with a zero. */
+    private void putText(int index, int fieldBytes, String text) {
+        int length = Math.min(fieldBytes, text.length());
+        for (int i = 0; i < length; i++) {
+            bytes[index + i] = (byte) text.charAt(i);
+        }
+        if (length < fieldBytes) {
+            bytes[index + length] = 0;
+        }
+    }
+
+    private int textBytes(int index, int fieldBytes) {
+        int length = 0;
+        while (length < fieldBytes && bytes[index + length] != 0) {
+            length++;
+        }
+        return length;
     }
 
     /** Returns an upper bound of the bytes of all records, as {@link #removeTo} writes them. */
@@ -121,19 +173,24 @@ final class FrameRing {
     }
 
     /**
-     * Removes the oldest record and writes it to a buffer: source and direction, captured bytes, length, time, bytes.
-     * Called by the consumer if {@link #oldestNanos} has found a record.
+     * Removes the oldest record and writes it to a buffer: source and direction, captured bytes, length, time, reason
+     * of a drop, channel, bytes. A byte with its length precedes each text. Called by the consumer if
+     * {@link #oldestNanos} has found a record.
      *
      * @return false if the buffer has no room; the record then stays
      */
     boolean removeTo(ByteBuffer out, int source) {
         int start = oldestStart();
         int capturedBytes = (int) INT.get(bytes, start);
-        if (out.remaining() < REMOVED_HEADER_BYTES + capturedBytes) {
+        int reasonBytes = textBytes(start + REASON_OFFSET, REASON_BYTES);
+        int channelBytes = textBytes(start + CHANNEL_OFFSET, CHANNEL_BYTES);
+        if (out.remaining() < REMOVED_HEADER_BYTES + reasonBytes + channelBytes + capturedBytes) {
             return false;
         }
         out.putInt(source << 1 | (int) INT.get(bytes, start + 8)).putInt(capturedBytes)
                 .putInt((int) INT.get(bytes, start + 4)).putLong((long) LONG.get(bytes, start + 16))
+                .put((byte) reasonBytes).put(bytes, start + REASON_OFFSET, reasonBytes)
+                .put((byte) channelBytes).put(bytes, start + CHANNEL_OFFSET, channelBytes)
                 .put(bytes, start + HEADER_BYTES, capturedBytes);
         int toEnd = start == 0 ? (bytes.length - ((int) consumed & bytes.length - 1)) & bytes.length - 1 : 0;
         CONSUMED.setRelease(this, consumed + toEnd + align(HEADER_BYTES + capturedBytes));

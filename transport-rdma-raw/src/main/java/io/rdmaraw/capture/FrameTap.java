@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Captures the frames of one queue. The loop passes bursts of frames, piece by piece; matching frames are copied to a
@@ -16,13 +17,23 @@ import java.util.Arrays;
 public final class FrameTap {
     /** Maximum number of bytes of a frame in pieces that a filter sees. No frame is longer. */
     private static final int MAX_FILTERED_BYTES = 1 << 17;
-    private static final VarHandle BUSY;
+    /**
+     * Maximum time for which the frames of a burst wait for the end of their processing. A handler may block the loop
+     * for longer; then they are read without their reasons.
+     */
+    private static final long MAX_BURST_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final int IDLE = 0;
+    /** A frame is being captured. */
+    private static final int BUSY = 1;
+    /** Frames of a burst are captured, and the loop processes them. */
+    private static final int IN_BURST = 2;
+    private static final VarHandle STATE;
     private static final VarHandle TIME;
 
     static {
         try {
             MethodHandles.Lookup lookup = MethodHandles.lookup();
-            BUSY = lookup.findVarHandle(FrameTap.class, "busy", boolean.class);
+            STATE = lookup.findVarHandle(FrameTap.class, "state", int.class);
             TIME = lookup.findVarHandle(FrameTap.class, "timeNanos", long.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
@@ -41,10 +52,11 @@ public final class FrameTap {
     private int[] pieceBytes = new int[32];
     private int pieces;
     private int frameBytes;
-    /** Set during a burst. */
-    private boolean busy;
-    /** Time of the burst. It never decreases. */
+    private ChannelIds channelIds = (address, lengthBytes, sent) -> null;
+    private int state;
+    /** Time up to which the ring has all frames. It never decreases. */
     private long timeNanos;
+    private long frameNanos;
     /** Frames that the filter has seen. Written by the loop; other threads may read slightly outdated values. */
     private long seenFrames;
     private long droppedFrames;
@@ -65,28 +77,83 @@ public final class FrameTap {
                 .allocate(Math.min(MAX_FILTERED_BYTES, Math.max(1, filterOrNull.neededBytes())));
     }
 
+    /** Finds the channel of a frame. */
+    @FunctionalInterface
+    public interface ChannelIds {
+        /**
+         * Returns the ID of the frame's channel, or null if there is none.
+         *
+         * @param address     address of the first bytes of the frame
+         * @param lengthBytes number of bytes at the address
+         */
+        String find(long address, int lengthBytes, boolean sent);
+    }
+
+    /** Sets how the channels of frames are found. */
+    public void setChannelIds(ChannelIds ids) {
+        channelIds = ids;
+    }
+
     /**
-     * Begins a burst. The caller must call {@link #end} after it, even if an exception is thrown.
+     * Begins to capture a frame. The caller must call {@link #end} after it, even if an exception is thrown.
      *
-     * @return false if the tap has failed; then there is no burst to end
+     * @return false if the tap has failed; then there is nothing to end
      */
     public boolean begin() {
         if (failureOrNull != null) {
             return false;
         }
-        // Other threads must be able to see the mark before this thread reads the clock. A reader reads the clock
-        // first and the mark second. If it finds no mark, this thread reads the clock later than the reader did, so no
-        // frame of this burst is older than the reader's time. A store that is not volatile may become visible late.
-        BUSY.setVolatile(this, true);
-        TIME.setOpaque(this, System.nanoTime() + clockOffsetNanos);
+        if (state == IN_BURST) {
+            // A reply to a frame of the burst.
+            frameNanos = System.nanoTime() + clockOffsetNanos;
+        } else {
+            mark(BUSY, 0);
+        }
         return true;
     }
 
-    /** Ends a burst, and discards the pieces of a frame that was not ended. */
+    /**
+     * Begins a burst of received frames. The caller must call {@link #endBurst} when it has processed them. Until then
+     * the reader leaves them in the ring, so that {@link #setReason} reaches it. The caller must also call {@link #end}
+     * when it has added the frames.
+     *
+     * @return false if the tap has failed; then there is nothing to end
+     */
+    public boolean beginBurst() {
+        if (failureOrNull != null) {
+            return false;
+        }
+        mark(IN_BURST, 1);
+        return true;
+    }
+
+    /**
+     * Sets the state and the time of the next frames.
+     *
+     * @param heldNanos 1 if the reader must leave these frames in the ring, else 0
+     */
+    private void mark(int newState, int heldNanos) {
+        // Other threads must be able to see the mark before this thread reads the clock. A reader reads the clock
+        // first and the mark second. If it finds no mark, this thread reads the clock later than the reader did, so no
+        // frame of this burst is older than the reader's time. A store that is not volatile may become visible late.
+        STATE.setVolatile(this, newState);
+        frameNanos = System.nanoTime() + clockOffsetNanos;
+        // Releases the reasons of earlier bursts.
+        TIME.setRelease(this, frameNanos - heldNanos);
+    }
+
+    /** Ends what {@link #begin} has begun, and discards the pieces of a frame that was not ended. */
     public void end() {
         pieces = 0;
         frameBytes = 0;
-        BUSY.setRelease(this, false);
+        if (state == BUSY) {
+            STATE.setRelease(this, IDLE);
+        }
+    }
+
+    /** Ends a burst. */
+    public void endBurst() {
+        STATE.setRelease(this, IDLE);
     }
 
     /** Ends the capture of this queue because of an error. The reader of the capture logs it. */
@@ -105,9 +172,14 @@ public final class FrameTap {
         frameBytes += lengthBytes;
     }
 
-    /** Captures the frame if it matches. */
-    public void endFrame(boolean sent) {
+    /**
+     * Captures the frame if it matches.
+     *
+     * @return the position of the frame for {@link #setReason}, or -1 if it was not captured
+     */
+    public long endFrame(boolean sent) {
         seenFrames++;
+        long position = -1;
         if (filterOrNull == null || matches()) {
             int capturedBytes = Math.min(frameBytes, snapBytes);
             int index = ring.reserve(capturedBytes);
@@ -115,11 +187,27 @@ public final class FrameTap {
                 droppedFrames++;
             } else {
                 copyTo(ring.array(), index, capturedBytes);
-                ring.publish(timeNanos, capturedBytes, frameBytes, sent);
+                String channel = channelIds.find(pieceAddresses[0], pieceBytes[0], sent);
+                position = ring.publish(frameNanos, capturedBytes, frameBytes, sent, channel == null ? "" : channel);
             }
         }
         pieces = 0;
         frameBytes = 0;
+        return position;
+    }
+
+    /**
+     * Records why a frame of the burst was dropped.
+     *
+     * @param position result of {@link #endFrame}
+     */
+    public void setReason(long position, String reason) {
+        ring.setReason(position, reason);
+    }
+
+    /** Records the channel that has received a frame of the burst, unless the frame has one. */
+    public void setChannel(long position, String id) {
+        ring.setChannel(position, id);
     }
 
     private boolean matches() {
@@ -178,6 +266,11 @@ public final class FrameTap {
      * @param nowNanos the present time, which the caller has read before a full fence
      */
     long safeUntilNanos(long nowNanos) {
-        return (boolean) BUSY.getVolatile(this) ? (long) TIME.getOpaque(this) : nowNanos;
+        int seenState = (int) STATE.getVolatile(this);
+        if (seenState == IDLE) {
+            return nowNanos;
+        }
+        long untilNanos = (long) TIME.getAcquire(this);
+        return seenState == IN_BURST ? Math.max(untilNanos, nowNanos - MAX_BURST_NANOS) : untilNanos;
     }
 }

@@ -1,5 +1,6 @@
 package io.rdmaraw.channel;
 
+import io.netty.channel.ChannelId;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketChannel;
@@ -319,6 +320,11 @@ final class StreamConnection implements KernelTransport.Owner, StreamInbox.Conne
     @Override
     public int sendBufferBytes(TcpConnection connection) {
         return channel.config().sendBufferBytes(connection);
+    }
+
+    @Override
+    public ChannelId channelId() {
+        return channel.id();
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.rdmaraw.device;
 import io.netty.util.internal.logging.InternalLogger;
 import io.netty.util.internal.logging.InternalLoggerFactory;
 import io.rdmaraw.capture.CapturePoint;
+import io.rdmaraw.capture.FrameTap;
 import io.rdmaraw.ffi.Errno;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawMetric;
@@ -67,6 +68,7 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
     private int dropLogCountdown = BURSTS_PER_DROP_LOG;
     private final QueueRecovery recovery;
     private final CapturePoint capturePoint;
+    private final List<ChannelIds> channelIds = new ArrayList<>();
 
     public DeviceQueue(SharedDevice device, int portNumber, CompletionChannel completionChannel, Executor loop,
               FrameQueueOptions options, Map<String, List<RdmaRawMetric>> metricsByKind,
@@ -88,7 +90,29 @@ public final class DeviceQueue implements SharedDevice.AsyncListener {
         recovery = new QueueRecovery(device.name() + " port " + portNumber, frameQueue, tags, flightRecorder, loop,
                 recoveryOwner());
         device.addListener(this);
-        capturePoint = CapturePoint.open(device.name(), portNumber, loop, frameQueue::setTap);
+        capturePoint = CapturePoint.open(device.name(), portNumber, loop, this::setTap);
+    }
+
+    private void setTap(FrameTap tapOrNull) {
+        if (tapOrNull != null) {
+            tapOrNull.setChannelIds(this::channelIdOrNull);
+        }
+        frameQueue.setTap(tapOrNull);
+    }
+
+    private String channelIdOrNull(long address, int lengthBytes, boolean sent) {
+        for (ChannelIds ids : channelIds) {
+            String id = ids.find(address, lengthBytes, sent);
+            if (id != null) {
+                return id;
+            }
+        }
+        return null;
+    }
+
+    /** Adds a method of finding the channels of captured frames. */
+    public void addChannelIds(ChannelIds ids) {
+        channelIds.add(ids);
     }
 
     public SharedDevice device() {

@@ -29,6 +29,7 @@ final class FrameDispatcher {
     private int pendingRanges;
     private final FrameReceiver[] receiversInBurst = new FrameReceiver[FrameQueue.MAX_BURST_FRAMES];
     private int receiversInBurstCount;
+    private final DropWatch dropWatch;
 
     /**
      * @param attached the receivers that have not detached
@@ -40,6 +41,7 @@ final class FrameDispatcher {
         this.attached = attached;
         this.statistics = statistics;
         this.onFailure = onFailure;
+        dropWatch = new DropWatch(burst, statistics);
     }
 
     /** Returns whether a burst can be received. The number of frames that wait for {@link #deliver} is limited. */
@@ -73,6 +75,9 @@ final class FrameDispatcher {
             }
             next = end;
         }
+        if (pendingRanges == 0 && received > 0) {
+            endCapture();
+        }
         endBursts();
         return received;
     }
@@ -94,6 +99,13 @@ final class FrameDispatcher {
             }
         }
         pendingRanges = 0;
+        endCapture();
+    }
+
+    private void endCapture() {
+        if (burst.tapOrNull() != null) {
+            burst.endCapture();
+        }
     }
 
     /** Dispatches the waiting frames to receivers that run handlers. Returns whether there were any. */
@@ -109,6 +121,7 @@ final class FrameDispatcher {
         for (int range = 0; range < ranges; range++) {
             dispatch(pendingFrom[range], pendingEnd[range]);
         }
+        endCapture();
         endBursts();
         return true;
     }
@@ -142,12 +155,19 @@ final class FrameDispatcher {
     private void dispatch(int from, int end) {
         int next = from;
         burst.beginTaking(from);
+        DropWatch watchOrNull = burst.tapOrNull() == null ? null : dropWatch;
+        if (watchOrNull != null) {
+            watchOrNull.begin();
+        }
         while (next < end) {
             try {
                 while (next < end) {
                     FlowTagTable.Entry entry = tags.entry(burst.flowTag(next));
                     if (entry == null) {
                         entry = joinRssRule(burst.flowTag(next));
+                    }
+                    if (watchOrNull != null) {
+                        watchOrNull.setReceivers(entry);
                     }
                     int runEnd = dispatchRun(entry, next, end);
                     if (runEnd == next) {
@@ -160,14 +180,17 @@ final class FrameDispatcher {
                 next = dropFailed(next);
             }
         }
+        if (watchOrNull != null) {
+            watchOrNull.end();
+        }
     }
 
     /** Returns the index after the frame that caused an exception. Drops the frame if no receiver has taken it. */
     private int dropFailed(int next) {
         int end = burst.takenEnd();
         if (end <= next) {
-            statistics.undeliveredFrames++;
             burst.takeFrame(next).release();
+            statistics.undeliveredFrames++;
             return next + 1;
         }
         FlowTagTable.Entry entry = tags.entry(burst.flowTag(end - 1));

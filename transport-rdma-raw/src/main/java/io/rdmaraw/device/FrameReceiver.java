@@ -74,4 +74,9 @@ public interface FrameReceiver {
     default RdmaRawMetered statistics() {
         return null;
     }
+
+    /** Returns the counters of dropped frames, which other receivers may share; null if there are none. */
+    default RdmaRawMetered dropCounters() {
+        return statistics();
+    }
 }

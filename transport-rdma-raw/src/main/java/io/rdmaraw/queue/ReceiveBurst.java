@@ -8,6 +8,8 @@ import io.rdmaraw.memory.RegisteredByteBufAllocator;
 import io.rdmaraw.memory.SlotPool;
 import io.rdmaraw.wire.EtherType;
 
+import java.util.function.IntConsumer;
+
 /**
  * The frames of one poll. Reused for every poll. Arrays of primitives replace frame objects, so that a frame in a
  * slot costs no allocation and no stored reference. Only frames that were copied out of their slots are stored as
@@ -23,8 +25,13 @@ public final class ReceiveBurst {
     private final boolean[] checksumsVerified = new boolean[FrameQueue.MAX_BURST_FRAMES];
     private final ByteBuf[] copies = new ByteBuf[FrameQueue.MAX_BURST_FRAMES];
     private SlotPool slots;
-    /** Set if Netty's leak detector tracks received frames. */
-    private boolean tracked;
+    /** Set if Netty's leak detector tracks received frames, or a capture has them. */
+    private boolean observed;
+    /** The tap that has captured the frames and waits for {@link #endCapture}, or null. */
+    private FrameTap tapOrNull;
+    /** Positions of the captured frames in the tap. Null before the first capture. */
+    private long[] positions;
+    private IntConsumer takeListenerOrNull;
     private int size;
     private int takenEnd;
     /** Prevents the JIT compiler from eliminating the loads of {@link #prefetchHeaders}. */
@@ -50,7 +57,14 @@ public final class ReceiveBurst {
         } else {
             frame = slots.openReceived(slotIndex, lengthsBytes[index]);
         }
-        return tracked ? RegisteredByteBufAllocator.track(frame) : frame;
+        return observed ? observe(frame, index) : frame;
+    }
+
+    private ByteBuf observe(ByteBuf frame, int index) {
+        if (takeListenerOrNull != null) {
+            takeListenerOrNull.accept(index);
+        }
+        return RegisteredByteBufAllocator.tracksReceivedFrames() ? RegisteredByteBufAllocator.track(frame) : frame;
     }
 
     /** Sets the index of the next frame to take. The frames from there on must be taken in order. */
@@ -130,7 +144,7 @@ public final class ReceiveBurst {
     /** Clears the burst. All frames of the previous burst must have been taken. */
     void begin(SlotPool pool) {
         slots = pool;
-        tracked = RegisteredByteBufAllocator.tracksReceivedFrames();
+        observed = RegisteredByteBufAllocator.tracksReceivedFrames();
         size = 0;
         takenEnd = 0;
     }
@@ -155,23 +169,54 @@ public final class ReceiveBurst {
         return bytes;
     }
 
-    /** Passes the frames to a capture. */
+    /** Passes the frames to a capture. It waits for {@link #endCapture}. */
     void capture(FrameTap tap) {
-        if (!tap.begin()) {
+        if (!tap.beginBurst()) {
             return;
         }
+        if (positions == null) {
+            positions = new long[FrameQueue.MAX_BURST_FRAMES];
+        }
+        tapOrNull = tap;
+        observed = true;
         try {
             for (int i = 0; i < size; i++) {
                 int slotIndex = slotIndices[i];
                 tap.add(slotIndex == COPIED ? copies[i].memoryAddress() + copies[i].readerIndex()
                         : slots.slot(slotIndex).slotAddress(), lengthsBytes[i]);
-                tap.endFrame(false);
+                positions[i] = tap.endFrame(false);
             }
         } catch (RuntimeException | Error e) {
             tap.fail(e);
+            endCapture();
         } finally {
             tap.end();
         }
+    }
+
+    /** Returns the tap that has captured the frames and waits for {@link #endCapture}, or null. */
+    public FrameTap tapOrNull() {
+        return tapOrNull;
+    }
+
+    /** Returns the position of a frame in the tap, or -1 if it was not captured. */
+    public long capturedPosition(int index) {
+        return positions[index];
+    }
+
+    /**
+     * Sets a listener for the captured frames.
+     *
+     * @param listenerOrNull receives the index of each frame before it is taken; null for none
+     */
+    public void setTakeListener(IntConsumer listenerOrNull) {
+        takeListenerOrNull = listenerOrNull;
+    }
+
+    /** Reports to the capture that all frames were processed. */
+    public void endCapture() {
+        tapOrNull.endBurst();
+        tapOrNull = null;
     }
 
     void addSlot(int slotIndex, int lengthBytes, int flowTag, boolean checksumVerified) {

@@ -23,6 +23,8 @@ public abstract class SendRing {
     protected static final int SIGNAL_INTERVAL = 32;
     /** Minimum length of an Ethernet frame without FCS (IEEE 802.3: 64 octets with FCS). */
     private static final int MIN_FRAME_BYTES = 60;
+    /** There is room for the frame, and a tap captures it. */
+    private static final int CAPTURED = 2;
 
     private final SlotPool slots;
     private final RegisteredRanges ranges;
@@ -42,7 +44,7 @@ public abstract class SendRing {
     private int offered;
     /** Null unless frames are captured. */
     private FrameTap tapOrNull;
-    /** Number of frames of the current burst that certainly fit; see {@link #isFull}. */
+    /** Number of frames of the current burst that certainly fit; see {@link #admit}. 0 with a tap. */
     private int fittingFrames;
     private long offeredBytes;
     private boolean failed;
@@ -117,6 +119,7 @@ public abstract class SendRing {
     /** Captures the frames that are offered from now on. */
     void setTap(FrameTap newTapOrNull) {
         tapOrNull = newTapOrNull;
+        fittingFrames = 0;
     }
 
     /**
@@ -205,39 +208,52 @@ public abstract class SendRing {
     }
 
     int offer(ByteBuf frame) {
-        if (isFull()) {
+        int admission = admit();
+        if (admission == FrameQueue.FULL) {
             return FrameQueue.FULL;
         }
         if (frame instanceof FrameBuf slot && slots.owns(slot) && slot.isRegistered()) {
             int lengthBytes = slot.readableBytes();
             if (lengthBytes >= MIN_FRAME_BYTES) {
-                offerSlot(slot, lengthBytes);
+                offerSlot(slot, lengthBytes, admission);
                 return FrameQueue.ACCEPTED;
             }
         }
-        return offerInParts(frame, frame.readableBytes());
+        return offerInParts(frame, frame.readableBytes(), admission);
     }
 
     /** Adds a slot of this queue as a frame. Hot path. */
-    private void offerSlot(FrameBuf slot, int lengthBytes) {
+    private void offerSlot(FrameBuf slot, int lengthBytes, int admission) {
         int index = offered;
         long address = slot.readableAddress();
         describe(index, address, lengthBytes, slot.lkey());
         frames.holdSlot(nextSequence + index, slot.slotIndex());
         offered = index + 1;
         offeredBytes += lengthBytes;
-        if (tapOrNull != null) {
+        if (admission == CAPTURED) {
             capture(tapOrNull, address, lengthBytes, 0, 0);
         }
     }
 
-    /** Returns whether there is no room for another frame. Computes the room once for several frames. */
-    private boolean isFull() {
-        if (offered < fittingFrames) {
-            return false;
+    /**
+     * Returns {@link FrameQueue#ACCEPTED} if there is room for another frame, {@link #CAPTURED} if a tap captures that
+     * frame, or {@link FrameQueue#FULL}. Without a tap, computes the room once for several frames.
+     */
+    private int admit() {
+        return offered < fittingFrames ? FrameQueue.ACCEPTED : computeAdmission();
+    }
+
+    private int computeAdmission() {
+        int room = room();
+        if (room <= 0) {
+            return FrameQueue.FULL;
         }
-        fittingFrames = offered + room();
-        return offered >= fittingFrames;
+        if (tapOrNull != null) {
+            // fittingFrames stays low, so that each frame comes here and the others need no check for a tap.
+            return CAPTURED;
+        }
+        fittingFrames = offered + room;
+        return FrameQueue.ACCEPTED;
     }
 
     /** Adds slots as frames. Returns how many were processed: accepted, or skipped because they were released. */
@@ -250,22 +266,23 @@ public abstract class SendRing {
                 continue;
             }
             int lengthBytes = slot.readableBytes();
-            if (isFull()) {
+            int admission = admit();
+            if (admission == FrameQueue.FULL) {
                 return i - from;
             }
             if (lengthBytes < MIN_FRAME_BYTES || !slot.isRegistered()) {
-                if (offerInParts(slot, lengthBytes) == FrameQueue.FULL) {
+                if (offerInParts(slot, lengthBytes, admission) == FrameQueue.FULL) {
                     return i - from;
                 }
                 continue;
             }
-            offerSlot(slot, lengthBytes);
+            offerSlot(slot, lengthBytes, admission);
         }
         return end - from;
     }
 
     /** Adds a frame that has several parts, needs padding, or lies outside this queue's slots. */
-    private int offerInParts(ByteBuf frame, int lengthBytes) {
+    private int offerInParts(ByteBuf frame, int lengthBytes, int admission) {
         long sge = sgeListAddress(offered);
         ByteBuf held = frame;
         int sgeCount = gatherer.gather(frame, sge, lengthBytes, partLimit(lengthBytes));
@@ -285,12 +302,13 @@ public abstract class SendRing {
             sgeCount = 1;
             held = copy;
         }
-        enqueue(held, sge, sgeCount, lengthBytes, false);
+        enqueue(held, sge, sgeCount, lengthBytes, false, admission);
         return FrameQueue.ACCEPTED;
     }
 
     int offer(FrameBuf headers, ByteBuf payload, boolean fillChecksums) {
-        if (isFull()) {
+        int admission = admit();
+        if (admission == FrameQueue.FULL) {
             return FrameQueue.FULL;
         }
         int headerBytes = headers.readableBytes();
@@ -300,7 +318,7 @@ public abstract class SendRing {
             long address = headers.readableAddress();
             describeWithChecksums(offered, address, lengthBytes, headers.lkey());
             accept(headers, lengthBytes);
-            if (tapOrNull != null) {
+            if (admission == CAPTURED) {
                 capture(tapOrNull, address, lengthBytes, 0, 0);
             }
             payload.release();
@@ -317,7 +335,7 @@ public abstract class SendRing {
             headers.attach(payload);
             Sge.write(sge, headers.memoryAddress() + headers.readerIndex(), headerBytes, headers.lkey());
         }
-        enqueue(headers, sge, 1 + parts, lengthBytes, fillChecksums);
+        enqueue(headers, sge, 1 + parts, lengthBytes, fillChecksums, admission);
         return FrameQueue.ACCEPTED;
     }
 
@@ -328,20 +346,22 @@ public abstract class SendRing {
 
     int offer(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
               boolean fillChecksums) {
-        if (isFull()) {
+        int admission = admit();
+        if (admission == FrameQueue.FULL) {
             return FrameQueue.FULL;
         }
         long sge = sgeListAddress(offered);
         int headerBytes = headers.readableBytes();
         Sge.write(sge, headers.readableAddress(), headerBytes, headers.lkey());
         int payloadBytes = holdParts(sge + Sge.SIZE_BYTES, buffers, indices, lengthsBytes, count);
-        enqueue(headers, sge, 1 + count, headerBytes + payloadBytes, fillChecksums);
+        enqueue(headers, sge, 1 + count, headerBytes + payloadBytes, fillChecksums, admission);
         return FrameQueue.ACCEPTED;
     }
 
     int offerTso(FrameBuf headers, ByteBuf[] buffers, int[] indices, int[] lengthsBytes, int count,
                        int segmentBytes) {
-        if (isFull()) {
+        int admission = admit();
+        if (admission == FrameQueue.FULL) {
             return FrameQueue.FULL;
         }
         int headerBytes = headers.readableBytes();
@@ -351,7 +371,7 @@ public abstract class SendRing {
         describeTso(offered, headersAddress, headerBytes, segmentBytes, count);
         counters.tsoFrames++;
         accept(headers, headerBytes + payloadBytes);
-        if (tapOrNull != null) {
+        if (admission == CAPTURED) {
             capture(tapOrNull, headersAddress, headerBytes, sge, count);
         }
         return FrameQueue.ACCEPTED;
@@ -376,7 +396,7 @@ public abstract class SendRing {
         return lengthBytes < MIN_FRAME_BYTES ? maxSge - 1 : maxSge;
     }
 
-    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes, boolean fillChecksums) {
+    private void enqueue(ByteBuf held, long sge, int parts, int lengthBytes, boolean fillChecksums, int admission) {
         int sgeCount = parts;
         if (lengthBytes < MIN_FRAME_BYTES) {
             long pad = sge + (long) sgeCount++ * Sge.SIZE_BYTES;
@@ -385,7 +405,7 @@ public abstract class SendRing {
         }
         describeParts(offered, sgeCount, fillChecksums);
         accept(held, lengthBytes);
-        if (tapOrNull != null) {
+        if (admission == CAPTURED) {
             capture(tapOrNull, 0, 0, sge, sgeCount);
         }
     }

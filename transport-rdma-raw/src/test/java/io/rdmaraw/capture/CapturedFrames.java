@@ -16,7 +16,8 @@ public final class CapturedFrames implements AutoCloseable {
     private boolean last;
 
     /** A captured frame. */
-    public record Frame(int point, boolean sent, long timeNanos, byte[] bytes, int lengthBytes) {
+    public record Frame(int point, boolean sent, long timeNanos, String dropReason, String channel, byte[] bytes,
+            int lengthBytes) {
     }
 
     /** @param id the result of {@link FrameCapture#start} */
@@ -32,7 +33,7 @@ public final class CapturedFrames implements AutoCloseable {
         int count = in.getInt();
         for (int added = in.getInt(); added > 0; added--) {
             int port = in.getInt();
-            points.add(text(in) + ' ' + port + ' ' + text(in));
+            points.add(text(in, in.getInt()) + ' ' + port + ' ' + text(in, in.getInt()));
         }
         seen = new long[count];
         dropped = new long[count];
@@ -45,8 +46,10 @@ public final class CapturedFrames implements AutoCloseable {
             byte[] bytes = new byte[in.getInt()];
             int length = in.getInt();
             long time = in.getLong();
+            String dropReason = text(in, in.get());
+            String channel = text(in, in.get());
             in.get(bytes);
-            frames.add(new Frame(source >>> 1, (source & 1) != 0, time, bytes, length));
+            frames.add(new Frame(source >>> 1, (source & 1) != 0, time, dropReason, channel, bytes, length));
         }
         return this;
     }
@@ -68,8 +71,8 @@ public final class CapturedFrames implements AutoCloseable {
         }
     }
 
-    private static String text(ByteBuffer in) {
-        byte[] bytes = new byte[in.getInt()];
+    private static String text(ByteBuffer in, int length) {
+        byte[] bytes = new byte[length];
         in.get(bytes);
         return new String(bytes, StandardCharsets.UTF_8);
     }

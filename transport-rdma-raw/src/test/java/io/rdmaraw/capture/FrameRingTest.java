@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.Test;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.Random;
 
@@ -15,7 +16,7 @@ class FrameRingTest {
     private static final int RING_BYTES = 4096;
     private static final int MAX_FRAME_BYTES = 1500;
 
-    private record Frame(long timeNanos, byte[] bytes, boolean sent) {
+    private record Frame(long timeNanos, byte[] bytes, boolean sent, String reason, String channel) {
     }
 
     private final Random random = new Random(3);
@@ -28,7 +29,11 @@ class FrameRingTest {
             return false;
         }
         System.arraycopy(frame.bytes, 0, ring.array(), index, frame.bytes.length);
-        ring.publish(frame.timeNanos, frame.bytes.length, frame.bytes.length + 7, frame.sent);
+        boolean channelLate = random.nextBoolean();
+        long position = ring.publish(frame.timeNanos, frame.bytes.length, frame.bytes.length + 7, frame.sent,
+                channelLate ? "" : frame.channel);
+        ring.setReason(position, frame.reason);
+        ring.setChannel(position, channelLate ? frame.channel : "ignored");
         expected.add(frame);
         return true;
     }
@@ -36,7 +41,8 @@ class FrameRingTest {
     private void remove() {
         Frame frame = expected.remove();
         assertEquals(frame.timeNanos, ring.oldestNanos());
-        int length = FrameRing.REMOVED_HEADER_BYTES + frame.bytes.length;
+        int length = FrameRing.REMOVED_HEADER_BYTES + frame.reason.length() + frame.channel.length()
+                + frame.bytes.length;
         assertTrue(length <= ring.occupiedBytes());
         assertFalse(ring.removeTo(ByteBuffer.allocate(length - 1), 5));
         ByteBuffer out = ByteBuffer.allocate(length);
@@ -46,9 +52,22 @@ class FrameRingTest {
         assertEquals(frame.bytes.length, out.getInt());
         assertEquals(frame.bytes.length + 7, out.getInt());
         assertEquals(frame.timeNanos, out.getLong());
+        assertEquals(frame.reason, text(out));
+        assertEquals(frame.channel, text(out));
         byte[] bytes = new byte[out.remaining()];
         out.get(bytes);
         assertArrayEquals(frame.bytes, bytes);
+    }
+
+    private static String text(ByteBuffer in) {
+        byte[] bytes = new byte[in.get()];
+        in.get(bytes);
+        return new String(bytes, StandardCharsets.US_ASCII);
+    }
+
+    /** Returns a text of one character to all that its field holds. */
+    private String randomText(int fieldBytes) {
+        return "x".repeat(1 + random.nextInt(fieldBytes));
     }
 
     @Test
@@ -58,7 +77,8 @@ class FrameRingTest {
             if (random.nextBoolean()) {
                 byte[] bytes = new byte[random.nextInt(MAX_FRAME_BYTES + 1)];
                 random.nextBytes(bytes);
-                refused += add(new Frame(i, bytes, random.nextBoolean())) ? 0 : 1;
+                refused += add(new Frame(i, bytes, random.nextBoolean(), randomText(24),
+                        randomText(16))) ? 0 : 1;
             } else if (!expected.isEmpty()) {
                 remove();
             }
@@ -76,8 +96,25 @@ class FrameRingTest {
         FrameRing small = new FrameRing(1, MAX_FRAME_BYTES);
         for (int i = 0; i < 2; i++) {
             assertTrue(small.reserve(MAX_FRAME_BYTES) >= 0);
-            small.publish(1, MAX_FRAME_BYTES, MAX_FRAME_BYTES, false);
+            small.publish(1, MAX_FRAME_BYTES, MAX_FRAME_BYTES, false, "");
         }
+    }
+
+    @Test
+    void reasonOfAnOverwrittenRecordChangesNothing() {
+        FrameRing small = new FrameRing(256, 64);
+        ByteBuffer out = ByteBuffer.allocate(RING_BYTES);
+        small.reserve(64);
+        long first = small.publish(1, 64, 64, false, "");
+        for (int i = 0; i < 2; i++) {
+            assertTrue(small.removeTo(out.clear(), 0));
+            small.reserve(64);
+            small.publish(1, 64, 64, false, "");
+        }
+        small.setReason(first, "late");
+        small.setChannel(first, "late");
+        assertTrue(small.removeTo(out.clear(), 0));
+        assertEquals(FrameRing.REMOVED_HEADER_BYTES + 64, out.position());
     }
 
     @Test
@@ -92,7 +129,7 @@ class FrameRingTest {
                     index = ring.reserve(length);
                 }
                 ByteBuffer.wrap(ring.array()).putLong(index, i);
-                ring.publish(i, length, length, false);
+                ring.publish(i, length, length, false, "");
             }
         });
         ByteBuffer out = ByteBuffer.allocate(MAX_FRAME_BYTES);

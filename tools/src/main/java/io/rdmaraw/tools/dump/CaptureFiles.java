@@ -91,7 +91,19 @@ final class CaptureFiles implements FrameSink {
             open();
         }
         lastNanos = frame.timeNanos();
-        writer.write(point, frame.sent(), frame.timeNanos(), frame.bytes(), frame.lengthBytes());
+        writer.write(point, frame.sent(), frame.timeNanos(), frame.bytes(), frame.lengthBytes(),
+                comments(interfaces.get(point).point, frame));
+    }
+
+    private static List<String> comments(CaptureReply.Point point, CaptureReply.Frame frame) {
+        List<String> comments = new ArrayList<>();
+        if (!frame.dropReason().isEmpty()) {
+            comments.add("dropped: " + frame.dropReason());
+        }
+        if (!frame.channel().isEmpty()) {
+            comments.add("channel " + frame.channel() + ", loop " + point.loop());
+        }
+        return comments;
     }
 
     @Override

@@ -25,8 +25,15 @@ record CaptureReply(boolean isLast, int uncapturedQueues, List<Point> newPoints,
     record Point(String device, int port, String loop) {
     }
 
-    /** A captured frame. {@code point} is the index of its queue. */
-    record Frame(int point, boolean sent, long timeNanos, byte[] bytes, int lengthBytes) {
+    /**
+     * A captured frame.
+     *
+     * @param point      index of its queue
+     * @param dropReason why the process has dropped it, or an empty text
+     * @param channel    ID of its channel, or an empty text
+     */
+    record Frame(int point, boolean sent, long timeNanos, String dropReason, String channel, byte[] bytes,
+            int lengthBytes) {
     }
 
     /** @param knownPoints number of queues in earlier replies */
@@ -47,7 +54,7 @@ record CaptureReply(boolean isLast, int uncapturedQueues, List<Point> newPoints,
         List<Point> points = new ArrayList<>();
         for (int i = 0; i < added; i++) {
             int port = in.getInt();
-            points.add(new Point(text(in), port, text(in)));
+            points.add(new Point(text(in, in.getInt()), port, text(in, in.getInt())));
         }
         long[] seen = new long[count];
         long[] dropped = new long[count];
@@ -61,18 +68,19 @@ record CaptureReply(boolean isLast, int uncapturedQueues, List<Point> newPoints,
             int capturedBytes = in.getInt();
             int lengthBytes = in.getInt();
             long timeNanos = in.getLong();
+            String dropReason = text(in, in.get());
+            String channel = text(in, in.get());
             check(source >>> 1 < count && capturedBytes >= 0 && capturedBytes <= in.remaining()
                     && capturedBytes <= lengthBytes);
             byte[] bytes = new byte[capturedBytes];
             in.get(bytes);
-            frames.add(new Frame(source >>> 1, (source & 1) != 0, timeNanos, bytes, lengthBytes));
+            frames.add(new Frame(source >>> 1, (source & 1) != 0, timeNanos, dropReason, channel, bytes, lengthBytes));
         }
         return new CaptureReply(isLast, uncapturedQueues, points, seen, dropped, frames);
     }
 
     /** Returns a text without control characters, which could change the terminal. */
-    private static String text(ByteBuffer in) {
-        int length = in.getInt();
+    private static String text(ByteBuffer in, int length) {
         check(length >= 0 && length <= in.remaining());
         byte[] bytes = new byte[length];
         in.get(bytes);

@@ -42,6 +42,9 @@ final class FrameText {
         } catch (IndexOutOfBoundsException e) {
             text.line.append(" [|cut off]");
         }
+        if (!frame.dropReason().isEmpty()) {
+            text.line.append(" (dropped: ").append(frame.dropReason()).append(')');
+        }
         return text.line.toString();
     }
 

@@ -6,6 +6,7 @@ import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /**
  * Writes Ethernet frames to a pcapng file (draft-ietf-opsawg-pcapng) with nanosecond timestamps, in little-endian
@@ -19,6 +20,7 @@ public final class PcapngWriter implements AutoCloseable {
     private static final int BYTE_ORDER_MAGIC = 0x1a2b3c4d;
     private static final int LINKTYPE_ETHERNET = 1;
     private static final int SECTION_LENGTH_UNKNOWN = -1;
+    private static final int OPTION_COMMENT = 1;
     private static final int OPTION_USER_APPLICATION = 4;
     private static final int OPTION_INTERFACE_NAME = 2;
     private static final int OPTION_INTERFACE_DESCRIPTION = 3;
@@ -78,14 +80,18 @@ public final class PcapngWriter implements AutoCloseable {
      * @param timestampNanos nanoseconds since 1970
      * @param bytes          the captured bytes
      * @param lengthBytes    length of the whole frame
+     * @param comments       texts that Wireshark shows beside the frame
      */
-    public void write(int interfaceIndex, boolean sent, long timestampNanos, byte[] bytes, int lengthBytes)
-            throws IOException {
-        begin(ENHANCED_PACKET, bytes.length);
+    public void write(int interfaceIndex, boolean sent, long timestampNanos, byte[] bytes, int lengthBytes,
+            List<String> comments) throws IOException {
+        begin(ENHANCED_PACKET, bytes.length + comments.stream().mapToInt(text -> 8 + 3 * text.length()).sum());
         block.putInt(interfaceIndex);
         putTime(timestampNanos);
         block.putInt(bytes.length).putInt(lengthBytes).put(bytes);
         pad();
+        for (String comment : comments) {
+            option(OPTION_COMMENT, comment.getBytes(StandardCharsets.UTF_8));
+        }
         option(OPTION_PACKET_FLAGS, new byte[] {(byte) (sent ? OUTBOUND : INBOUND), 0, 0, 0});
         end();
     }

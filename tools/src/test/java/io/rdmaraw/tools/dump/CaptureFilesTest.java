@@ -26,7 +26,7 @@ class CaptureFilesTest {
 
     private static CaptureReply.Frame frame(boolean sent, long timeNanos, String template, int length, int captured) {
         byte[] bytes = FrameTemplate.parse(template).build(length);
-        return new CaptureReply.Frame(0, sent, timeNanos, Arrays.copyOf(bytes, captured), length);
+        return new CaptureReply.Frame(0, sent, timeNanos, "", "", Arrays.copyOf(bytes, captured), length);
     }
 
     private static List<String> fields(Path file, String... fields) throws Exception {
@@ -50,6 +50,22 @@ class CaptureFilesTest {
                 "soft:xdp:eth2\tloop löop-2, port 2\t0x00000002\t1700000000.123456790\t1000\t61\t7"),
                 fields(file, "frame.interface_name", "frame.interface_description", "frame.packet_flags",
                         "frame.time_epoch", "frame.len", "frame.cap_len", "udp.srcport"));
+    }
+
+    @Test
+    void tsharkReadsReasonsAndChannels() throws Exception {
+        Path file = directory.resolve("comments.pcapng");
+        byte[] bytes = FrameTemplate.parse("eth/ipv4/udp(src=5,dst=6)").build(77);
+        try (CaptureFiles files = new CaptureFiles(file.toString(), SNAP_BYTES, "", 0, 0)) {
+            files.add(new CaptureReply.Point("soft:xdp:eth1", 1, "löop-1"));
+            files.write(0, new CaptureReply.Frame(0, false, TIME, "not-read", "", bytes, 77));
+            files.write(0, new CaptureReply.Frame(0, true, TIME, "", "1a2b3c4d", bytes, 77));
+            files.write(0, new CaptureReply.Frame(0, false, TIME, "duplicate", "1a2b3c4d", bytes, 77));
+            files.write(0, new CaptureReply.Frame(0, false, TIME, "", "", bytes, 77));
+        }
+        assertEquals(List.of("dropped: not-read\t5", "channel 1a2b3c4d, loop löop-1\t5",
+                "dropped: duplicate,channel 1a2b3c4d, loop löop-1\t5", "\t5"),
+                fields(file, "frame.comment", "udp.srcport"));
     }
 
     @Test

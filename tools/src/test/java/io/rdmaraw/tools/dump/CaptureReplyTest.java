@@ -21,7 +21,8 @@ class CaptureReplyTest {
             reply.putInt(bytes.length).put(bytes);
         }
         reply.putLong(9).putLong(4);
-        reply.putInt(1).putInt(3).putInt(60).putLong(77).put(new byte[] {5, 6, 7});
+        reply.putInt(1).putInt(3).putInt(60).putLong(77).put((byte) 2).put(new byte[] {'n', '\n'}).put((byte) 1)
+                .put((byte) 'c').put(new byte[] {5, 6, 7});
         return reply.limit(reply.position());
     }
 
@@ -38,6 +39,8 @@ class CaptureReplyTest {
         assertArrayEquals(new long[] {4}, reply.dropped());
         CaptureReply.Frame frame = reply.frames().getFirst();
         assertEquals(60, frame.lengthBytes());
+        assertEquals("n?", frame.dropReason());
+        assertEquals("c", frame.channel());
         assertArrayEquals(new byte[] {5, 6, 7}, frame.bytes());
         assertThrows(ToolException.class, () -> CaptureReply.parse(bytes(valid()), 1));
     }

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class FrameTextTest {
     private static String text(byte[] frame, int captured) {
-        return FrameText.of(new CaptureReply.Frame(0, true, 1, Arrays.copyOf(frame, captured), frame.length));
+        return FrameText.of(new CaptureReply.Frame(0, true, 1, "", "", Arrays.copyOf(frame, captured), frame.length));
     }
 
     private static String text(byte[] frame) {

@@ -1,11 +1,15 @@
 package io.rdmaraw.tcp.stack;
 
+import io.netty.channel.ChannelId;
 import io.rdmaraw.tcp.TcpConnection;
 
 /** The channel of a connection, as seen by its transport. All methods are called on the transport's loop. */
 public interface ConnectionOwner {
     /** Reports that the state of the connection has changed or that data has arrived. */
     void transportChanged();
+
+    /** Returns the ID of the channel. */
+    ChannelId channelId();
 
     /** Returns the stack of the loop that the channel is registered with; null if it is not registered. */
     TcpStack tcpStack();

@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.device.FrameReceiver;
+import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.queue.ReceiveBurst;
 
 /**
@@ -22,6 +23,11 @@ class TcpFrameReceiver implements FrameReceiver {
     @Override
     public String label() {
         return stack.label();
+    }
+
+    @Override
+    public RdmaRawMetered dropCounters() {
+        return stack.statistics();
     }
 
     @Override

@@ -87,6 +87,7 @@ public final class TcpStack implements FrameReceiver, PortOwner {
         sender = new SegmentSender(this, deviceQueue, network, engine, frameBuilder, (EventLoop) loop);
         transmission = new Transmission(this, sender, loop);
         deviceQueue.attach(this, network.flows());
+        deviceQueue.addChannelIds(new ConnectionIds(engine, receiver.forwardingTable()));
         icmp = new TcpIcmp(this, engine, network);
         crossLoopLookup = new CrossLoopLookup(this, engine, receiver, statistics);
         kernelSegments = new KernelSegments(this, statistics);

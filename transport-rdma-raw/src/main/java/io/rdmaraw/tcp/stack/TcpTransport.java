@@ -2,6 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
+import io.netty.channel.ChannelId;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
 import io.netty.util.concurrent.Promise;
@@ -35,6 +36,7 @@ public final class TcpTransport implements StreamTransport {
     private TcpPath path;
     /** Null before a channel is attached and after it has closed. */
     private ConnectionOwner channel;
+    private ChannelId channelId;
     private ConnectionAcceptor acceptor;
     private final StreamReceiveQueue received = new StreamReceiveQueue();
     private CloseReason closeReason;
@@ -119,9 +121,15 @@ public final class TcpTransport implements StreamTransport {
         return path == null || path.generation() != network.generation() ? null : path;
     }
 
+    /** Returns the ID of the channel, also after it has closed; null before one is attached. */
+    ChannelId channelIdOrNull() {
+        return channelId;
+    }
+
     /** Attaches the channel that opened this connection. Called on the channel's loop. */
     public void channel(ConnectionOwner opener) {
         channel = opener;
+        channelId = opener.channelId();
     }
 
     @Override
@@ -154,6 +162,7 @@ public final class TcpTransport implements StreamTransport {
         TcpStack current = stack();
         if (!orphaned && attaching.tcpStack() == current) {
             channel = attaching;
+            channelId = attaching.channelId();
             hasSendRoom = true;
             current.onTransportArrived(this);
         }
