@@ -59,7 +59,8 @@ require_build_tools() {
 readonly TEST_PROGRAMS=(ip:iproute2 ethtool:ethtool tcpdump:tcpdump ping:iputils-ping ibv_devinfo:ibverbs-utils
   raw_ethernet_bw:perftest
   dig:bind9-dnsutils dnsperf:dnsperf curl:curl wrk:wrk h2load:nghttp2-client redis-benchmark:redis-tools redis-server:redis-server
-  memcached:memcached dnsmasq:dnsmasq-base tshark:tshark iperf3:iperf3 haproxy:haproxy nft:nftables python3:python3)
+  memcached:memcached dnsmasq:dnsmasq-base tshark:tshark iperf3:iperf3 haproxy:haproxy nft:nftables python3:python3
+  promtool:prometheus)
 
 # Those that a demo or a measurement asks a server with, in the same form.
 # The launcher uses them.
