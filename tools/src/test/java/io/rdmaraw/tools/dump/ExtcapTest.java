@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -25,11 +26,11 @@ class ExtcapTest {
     /** Copies the script beside a launcher that prints its arguments. */
     private Path scriptWithLauncher() throws IOException {
         Path launcher = directory.resolve("rdma-raw");
-        Files.writeString(launcher, "#!/bin/sh\nprintf '<%s>' \"$@\"\n");
+        Files.writeString(launcher, "#!/bin/sh\nprintf '<%s>' \"$@\"\necho \"$NOTES\" >&2\n");
         assertTrue(launcher.toFile().setExecutable(true));
         Path scripts = Files.createDirectories(directory.resolve("scripts"));
         return Files.copy(SCRIPT, scripts.resolve("wireshark-extcap"),
-                java.nio.file.StandardCopyOption.COPY_ATTRIBUTES);
+                StandardCopyOption.COPY_ATTRIBUTES);
     }
 
     private static String run(int exitCode, Path script, String... arguments) throws Exception {
@@ -59,6 +60,12 @@ class ExtcapTest {
         assertEquals("<dump><-w><f><--pid><12><tcp port 80>", run(0, script, "--capture",
                 "--extcap-interface=rdma-raw", "--fifo=f", "--pid", "12", "--extcap-capture-filter=tcp port 80"));
         assertTrue(run(2, script, "--capture").contains("needs --fifo"));
+        // Wireshark shows the standard error as a failure.
+        ProcessBuilder builder = new ProcessBuilder(script.toString(), "--capture", "--fifo=f");
+        builder.environment().put("NOTES", "9 frames captured\nrdma-raw: cannot write f: Broken pipe\nrdma-raw: fault");
+        Process process = builder.redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        assertEquals("rdma-raw: fault\n",
+                new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8));
     }
 
     @Test
