@@ -152,7 +152,7 @@ enum {
     SV_BROKER_RESUME_MAX_FDS = SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * SV_BPF_MAX_QUEUES,
 };
 
-/* ---- broker_client.c: the process's side ---- */
+/* ---- broker_client.c, broker_open.c, broker_device.c: the process's side ---- */
 
 struct sv_broker;
 
@@ -173,15 +173,17 @@ int sv_broker_open(struct sv_broker **broker, const struct sv_broker_open *wante
  */
 void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count);
 /*
- * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If the
- * broker has ended, adding a rule first resumes the device at its successor, with a request for each rule. One attempt
+ * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If a
+ * request is not answered in this time, the following calls do not wait until the broker answers it: additions fail,
+ * removals are sent later. If the broker has ended, adding a rule first resumes the device at its successor, with a request for each rule. One attempt
  * takes some 10 s at most. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at a busy
  * broker doubles this time, up to 16 s to 32 s, because after a restart many processes resume at once.
  *
  * Removing a rule never resumes the device. If the broker has ended or does not answer, the removed rule is stale: the
  * program still steers its frames to this process, which drops them. The kernel may give the port to another socket,
  * which then does not receive these frames. The next addition resumes the device without the rule. A late broker
- * removes the rule when it executes the request.
+ * removes the rule when it executes the request. If too many requests are unanswered, this one is sent after them, with
+ * the first call after the broker's answer.
  */
 
 /*

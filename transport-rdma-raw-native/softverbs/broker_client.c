@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's side of a broker, messages and opening: see broker.h. */
+/* The process's side of a broker, connection and messages: see broker.h. */
 #define _GNU_SOURCE
 #include "broker_client.h"
 
@@ -19,10 +19,10 @@
 #endif
 
 /* For a device, the broker loads programs. On a busy machine the kernel's verifier needs seconds for them. */
-enum { OPEN_TIMEOUT_MILLIS = 20000, REPLY_TIMEOUT_MILLIS = 5000, OPEN_RETRY_MILLIS = 1000, MIN_PAUSE_MILLIS = 25,
+enum { OPEN_TIMEOUT_MILLIS = 20000, REPLY_TIMEOUT_MILLIS = 5000, MIN_PAUSE_MILLIS = 25,
        MAX_PAUSE_MILLIS = 200 };
-/* While the broker is late, a removal waits only this time, because its caller needs no result. */
-enum { LATE_REMOVAL_MILLIS = 100 };
+/* With more unanswered requests, the answers of a broker that continues might not fit into the socket. */
+enum { MAX_UNANSWERED = 64 };
 
 const char *sv_broker_path(void)
 {
@@ -65,13 +65,6 @@ static int timeout_of(uint32_t call)
 static int64_t deadline_after(const struct sv_broker *broker, int timeout_millis)
 {
     return broker->deadline_millis != 0 ? broker->deadline_millis : sv_broker_now_millis() + timeout_millis;
-}
-
-/* For both the request and its reply. */
-static int64_t deadline_of(const struct sv_broker *broker, uint32_t call)
-{
-    bool is_brief = broker->is_late && call == SV_BROKER_REMOVE_RULE;
-    return is_brief ? sv_broker_now_millis() + LATE_REMOVAL_MILLIS : deadline_after(broker, timeout_of(call));
 }
 
 /* Returns 0, or ETIMEDOUT. */
@@ -188,13 +181,19 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKE
     return is_complete(reply, length, message.msg_flags) ? 0 : EPROTO;
 }
 
-static int explain_timeout(const struct sv_broker *broker, uint32_t call, int error)
+static int explain_timeout(const struct sv_broker *broker, uint32_t call)
 {
     if (broker->deadline_millis != 0)
-        return sv_explain(error, "rdma-raw-broker at '%s' has not resumed this device in time: it may be busy with "
-                          "other devices; see its log, and try again", sv_broker_path());
-    return sv_explain(error, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
+        return sv_explain(ETIMEDOUT, "rdma-raw-broker at '%s' has not resumed this device in time: it may be busy "
+                          "with other devices; see its log, and try again", sv_broker_path());
+    return sv_explain(ETIMEDOUT, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
                       sv_broker_path(), timeout_of(call) / 1000);
+}
+
+static int explain_late(void)
+{
+    return sv_explain(ETIMEDOUT, "rdma-raw-broker at '%s' has not answered an earlier request: see its log, and try "
+                      "again", sv_broker_path());
 }
 
 static int explain_descriptors(int error)
@@ -203,8 +202,7 @@ static int explain_descriptors(int error)
                       "its limit (ulimit -n, LimitNOFILE=)");
 }
 
-/* Records an error after which no request can succeed. */
-static int fail_broker(struct sv_broker *broker, int error)
+int sv_broker_fail(struct sv_broker *broker, int error)
 {
     broker->error = error;
     shutdown(broker->socket, SHUT_RDWR);
@@ -232,68 +230,160 @@ static int send_numbered(struct sv_broker *broker, struct sv_broker_request *req
     broker->sequence = (broker->sequence | 1) + 1 + is_removal;
     request->version = SV_BROKER_VERSION;
     request->sequence = broker->sequence;
-    return send_request(broker, request, deadline_millis);
+    int error = send_request(broker, request, deadline_millis);
+    broker->unanswered += error == 0;
+    return error;
 }
 
-/*
- * Discards replies to earlier requests, which arrive after their timeout. The broker no longer has the rule of such a
- * removal, even if it refused it.
- */
-static int receive_matching(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
-                            unsigned *count, int64_t deadline_millis)
+static int receive_next(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
+                        unsigned *count, int64_t deadline_millis)
 {
-    for (;;) {
-        int error = receive_reply(broker->socket, reply, fds, count, deadline_millis);
-        if (error != 0 || reply->sequence == broker->sequence)
-            return error;
-        sv_broker_close_fds(fds, *count);
-        *count = 0;
-        if (reply->sequence % 2 != 0)
-            atomic_fetch_sub(&broker->stale_rules, 1);
-    }
+    int error = receive_reply(broker->socket, reply, fds, count, deadline_millis);
+    broker->unanswered -= error == 0 && broker->unanswered > 0;
+    return error;
 }
 
 /*
- * Removes a rule after its addition timed out. The broker executes requests in order, so the rule is gone in the end,
- * and is stale until then. If the request cannot be sent, it stays stale: the connection must not end, because a broker
+ * Receives the reply to a request that timed out. The broker no longer has the rule of such a removal, even if it
+ * refused it.
+ */
+static int receive_late(struct sv_broker *broker, int64_t deadline_millis)
+{
+    struct sv_broker_reply reply;
+    int fds[SV_BROKER_MAX_FDS];
+    unsigned count = 0;
+    int error = receive_next(broker, &reply, fds, &count, deadline_millis);
+    sv_broker_close_fds(fds, count);
+    if (error == 0 && reply.sequence % 2 != 0)
+        atomic_fetch_sub(&broker->stale_rules, 1);
+    return error;
+}
+
+/* ---- a broker that is late ---- */
+
+/* A request that has to wait until the broker answers earlier ones: a removal, or the report of a MAC address. */
+struct sv_broker_waiting {
+    struct sv_broker_waiting *next;
+    struct sv_broker_request request;
+};
+
+/* The newest report makes the broker read the address, so one is enough. */
+static bool is_waiting(const struct sv_broker *broker, uint32_t call)
+{
+    const struct sv_broker_waiting *waiting = broker->first_waiting;
+    while (waiting != NULL && waiting->request.call != call)
+        waiting = waiting->next;
+    return waiting != NULL;
+}
+
+/*
+ * Makes the request wait. The broker has a rule for each removal that waits, so its limit of rules is also that of
+ * these. Without memory, the rule stays stale.
+ */
+static void wait_with(struct sv_broker *broker, const struct sv_broker_request *request)
+{
+    if (request->call == SV_BROKER_MAC_CHANGED && is_waiting(broker, SV_BROKER_MAC_CHANGED))
+        return;
+    struct sv_broker_waiting *waiting = sv_alloc_zeroed(sizeof *waiting);
+    if (waiting == NULL)
+        return;
+    waiting->request = *request;
+    *(broker->first_waiting == NULL ? &broker->first_waiting : &broker->last_waiting->next) = waiting;
+    broker->last_waiting = waiting;
+}
+
+static void forget_first_waiting(struct sv_broker *broker)
+{
+    struct sv_broker_waiting *waiting = broker->first_waiting;
+    broker->first_waiting = waiting->next;
+    free(waiting);
+}
+
+void sv_broker_forget_waiting(struct sv_broker *broker)
+{
+    while (broker->first_waiting != NULL)
+        forget_first_waiting(broker);
+}
+
+/* Sends requests that wait, as many as the broker can answer at once. Never blocks. */
+static int send_waiting(struct sv_broker *broker)
+{
+    int error = 0;
+    while (broker->first_waiting != NULL && broker->unanswered < MAX_UNANSWERED && error == 0) {
+        error = send_numbered(broker, &broker->first_waiting->request, 0);
+        if (error == 0)
+            forget_first_waiting(broker);
+    }
+    return error == ETIMEDOUT ? 0 : error;
+}
+
+/*
+ * Receives the replies to earlier requests, and sends those that wait. A broker that has not answered the last request
+ * in time is not waited for again, until it answers. Returns ETIMEDOUT if it is still late.
+ */
+static int catch_up(struct sv_broker *broker, int64_t deadline_millis)
+{
+    bool answers = broker->unanswered == 0;
+    while (broker->unanswered > 0 || broker->first_waiting != NULL) {
+        int error = send_waiting(broker);
+        if (error == 0)
+            error = receive_late(broker, answers ? deadline_millis : 0);
+        if (error != 0)
+            return error;
+        answers = true;
+    }
+    return 0;
+}
+
+/*
+ * Keeps the promise of a request that timed out. The broker executes requests in order, so a rule whose addition was
+ * sent is gone in the end if its removal follows. It is stale until then. The connection must not end, because a broker
  * that still runs would free the memory of the device.
  */
-static void undo_addition(struct sv_broker *broker, struct sv_broker_request *request)
+static void postpone(struct sv_broker *broker, const struct sv_broker_request *request, bool is_sent)
 {
+    struct sv_broker_request later = *request;
     /* After a failed attempt to resume a device, it has no rules. */
-    if (request->call != SV_BROKER_ADD_RULE || broker->deadline_millis != 0)
+    if (broker->deadline_millis != 0 || is_sent != (request->call == SV_BROKER_ADD_RULE))
         return;
-    atomic_fetch_add(&broker->stale_rules, 1);
-    request->call = SV_BROKER_REMOVE_RULE;
-    (void)send_numbered(broker, request, sv_broker_now_millis() + SV_BROKER_CLOSE_MILLIS);
+    if (request->call == SV_BROKER_ADD_RULE) {
+        atomic_fetch_add(&broker->stale_rules, 1);
+        later.call = SV_BROKER_REMOVE_RULE;
+    }
+    if (later.call == SV_BROKER_REMOVE_RULE || later.call == SV_BROKER_MAC_CHANGED)
+        wait_with(broker, &later);
+    (void)send_waiting(broker);
 }
 
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count)
 {
-    int64_t deadline_millis = deadline_of(broker, request->call);
+    int64_t deadline_millis = deadline_after(broker, timeout_of(request->call));
     sv_assert_may_block();
     *count = 0;
     if (broker->error != 0)
-        return fail_broker(broker, broker->error);
-    int error = send_numbered(broker, request, deadline_millis);
+        return sv_broker_fail(broker, broker->error);
+    int error = catch_up(broker, deadline_millis);
+    const bool is_late = error == ETIMEDOUT;
+    if (error == 0)
+        error = send_numbered(broker, request, deadline_millis);
     const bool is_sent = error == 0;
     if (is_sent)
-        error = receive_matching(broker, reply, fds, count, deadline_millis);
-    broker->is_late = error == ETIMEDOUT;
+        error = receive_next(broker, reply, fds, count, deadline_millis);
+    if (error == 0 && reply->sequence != broker->sequence)
+        error = EPROTO;
     if (error == ETIMEDOUT) {
-        if (is_sent)
-            undo_addition(broker, request);
-        return explain_timeout(broker, request->call, error);
+        postpone(broker, request, is_sent);
+        return is_late ? explain_late() : explain_timeout(broker, request->call);
     }
     if (error == 0 && reply->error == 0)
         return 0;
     sv_broker_close_fds(fds, *count);
     *count = 0;
-    return error != 0 ? fail_broker(broker, error) : sv_explain(reply->error, "%s", reply->text);
+    return error != 0 ? sv_broker_fail(broker, error) : sv_explain(reply->error, "%s", reply->text);
 }
 
-/* ---- opening ---- */
+/* ---- connection ---- */
 
 static int connect_to(int fd, int64_t deadline_millis)
 {
@@ -371,86 +461,6 @@ int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker
     }
 }
 
-static int request_open(struct sv_broker *broker, const struct sv_broker_open *wanted, struct sv_broker_reply *reply,
-                       int fds[SV_BROKER_MAX_FDS], unsigned *count)
-{
-    struct sv_broker_request request;
-    memset(&request, 0, sizeof request);
-    request.call = SV_BROKER_OPEN;
-    request.open = *wanted;
-    return sv_broker_transact_retrying(broker, &request, reply, fds, count, OPEN_RETRY_MILLIS);
-}
-
-/* If the descriptors were read too late, the broker has taken the device back and shut the connection down. */
-static int check_is_open(struct sv_broker *broker)
-{
-    char byte;
-    return recv(broker->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0 ? fail_broker(broker, ECONNRESET) : 0;
-}
-
-/* Returns true if the layout is valid. The sizes are used as masks. */
-static bool is_layout_valid(const struct sv_broker_layout *layout, unsigned fds)
-{
-    if (layout->queue_count == 0 || layout->queue_count > SV_BPF_MAX_QUEUES || layout->main_divisor == 0 ||
-        layout->syn_divisor == 0 || fds != SV_BROKER_FD_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * layout->queue_count)
-        return false;
-    for (uint32_t i = 0; i < layout->queue_count; i++) {
-        uint32_t chunks = layout->receive_chunks[i];
-        if (chunks < 2 * layout->main_divisor || chunks < 2 * layout->syn_divisor || (chunks & (chunks - 1)) != 0 ||
-            (chunks + chunks / 2) * (uint64_t)layout->stride_bytes > layout->queue_bytes)
-            return false;
-    }
-    return true;
-}
-
-void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count)
-{
-    broker->queue_count = queue_count;
-    broker->held_count = SV_BROKER_RESUME_SOCKETS + SV_BPF_SOCKETS_PER_QUEUE * queue_count;
-}
-
-/* Records the parameters and the descriptors by which the device can be resumed. */
-static void record_device(struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex, const int *fds,
-                          const struct sv_broker_layout *layout)
-{
-    broker->wanted = *wanted;
-    broker->ifindex = ifindex;
-    sv_broker_keep_queues(broker, layout->queue_count);
-    broker->held[SV_BROKER_RESUME_LINK] = fds[SV_BROKER_FD_XDP_LINK];
-    memcpy(broker->held + SV_BROKER_RESUME_MAPS, fds + SV_BROKER_FD_MAPS, SV_TRAFFIC_MAP_COUNT * sizeof *fds);
-    memcpy(broker->held + SV_BROKER_RESUME_SOCKETS, fds + SV_BROKER_FD_SOCKETS,
-           SV_BPF_SOCKETS_PER_QUEUE * layout->queue_count * sizeof *fds);
-    broker->programs_fd = fds[SV_BROKER_FD_MAPS + SV_CLIENT_MAP_PROGRAMS];
-}
-
-int sv_broker_open(struct sv_broker **out, const struct sv_broker_open *wanted, int ifindex,
-                   int fds[SV_BROKER_MAX_FDS], struct sv_broker_layout *layout)
-{
-    struct sv_broker_reply reply;
-    unsigned count = 0;
-    struct sv_broker *broker = sv_alloc_zeroed(sizeof *broker);
-    if (broker == NULL)
-        return ENOMEM;
-    int error = sv_broker_connect(broker);
-    if (error == 0)
-        error = request_open(broker, wanted, &reply, fds, &count);
-    if (error == 0)
-        error = check_is_open(broker);
-    if (error == 0)
-        error = sv_broker_check_namespace(broker, wanted, ifindex, &reply);
-    if (error == 0 && !is_layout_valid(&reply.layout, count))
-        error = fail_broker(broker, EPROTO);
-    if (error != 0) {
-        sv_broker_close_fds(fds, count);
-        sv_broker_close(broker);
-        return error;
-    }
-    record_device(broker, wanted, ifindex, fds, &reply.layout);
-    *layout = reply.layout;
-    *out = broker;
-    return 0;
-}
-
 /* Waits until the broker has closed its end of the connection: until then the device counts for this user. */
 static void await_broker_close(int fd)
 {
@@ -468,13 +478,5 @@ void sv_broker_disconnect(struct sv_broker *broker)
     await_broker_close(broker->socket);
     close(broker->socket);
     broker->socket = -1;
-}
-
-void sv_broker_close(struct sv_broker *broker)
-{
-    if (broker == NULL)
-        return;
-    sv_broker_disconnect(broker);
-    sv_broker_close_fds(broker->uncertain_fds, broker->uncertain_count);
-    free(broker);
+    broker->unanswered = 0;
 }

@@ -2,7 +2,10 @@
 #ifndef SV_BROKER_CLIENT_H
 #define SV_BROKER_CLIENT_H
 
-/* The connection to a broker, shared by broker_client.c (messages, opening) and broker_device.c (an open device). */
+/*
+ * The connection to a broker, shared by broker_client.c (messages), broker_open.c (opening) and broker_device.c (an open
+ * device).
+ */
 
 #include "broker.h"
 
@@ -10,10 +13,14 @@ enum { SV_BROKER_CLOSE_MILLIS = 1000, SV_BROKER_MAX_UNCERTAIN = 4 };
 /* An attempt to resume has this time, of which the second part is for the commit alone. */
 enum { SV_BROKER_RESUME_MILLIS = 10000, SV_BROKER_COMMIT_MILLIS = 5000 };
 
+struct sv_broker_waiting;
+
 struct sv_broker {
     int socket;                 /* or -1 */
     uint32_t sequence;          /* of the last request */
-    bool is_late;               /* the last request was not sent or not answered in time */
+    unsigned unanswered;        /* requests that were sent on this connection and have no reply yet */
+    /* Requests that wait until the broker answers, in the order of sending. */
+    struct sv_broker_waiting *first_waiting, *last_waiting;
     int error;                  /* reason for which no further request is sent, or 0 */
     /* For resuming the device. The descriptors belong to the caller of sv_broker_open(). */
     struct sv_broker_open wanted;
@@ -44,10 +51,14 @@ const char *sv_broker_path(void);
 int sv_broker_connect(struct sv_broker *broker);
 /* Waits until the broker has closed its end too, for a bounded time, and closes the connection. */
 void sv_broker_disconnect(struct sv_broker *broker);
+/* Records an error after which no request can succeed. Returns it with an explanation. */
+int sv_broker_fail(struct sv_broker *broker, int error);
 /*
  * Sends a request and receives its reply. Only replies to SV_BROKER_OPEN and SV_BROKER_RESUME have descriptors, which
- * then belong to the caller. After a timeout the connection can still be used. Returns 0 or an errno with an
- * explanation.
+ * then belong to the caller. Returns 0 or an errno with an explanation.
+ *
+ * After a timeout the connection can still be used. Until the broker answers again, requests fail at once. A removal or
+ * a report of the MAC address is sent all the same if it fits, and else with the first request after the answer.
  */
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count);
@@ -60,6 +71,8 @@ unsigned sv_broker_random_millis(unsigned millis);
 /* Checks that the broker means the same interface. Returns 0 or an errno with an explanation. */
 int sv_broker_check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
                               const struct sv_broker_reply *reply);
+/* Forgets the requests that wait. */
+void sv_broker_forget_waiting(struct sv_broker *broker);
 void sv_broker_close_fds(int *fds, unsigned count);
 
 #endif

@@ -168,6 +168,7 @@ static int resume(struct sv_broker *broker)
     if (sv_broker_now_millis() < broker->next_resume_millis)
         return sv_explain(broker->resume_error, "%s", broker->resume_text);
     sv_broker_disconnect(broker);
+    sv_broker_forget_waiting(broker);
     broker->error = 0;
     broker->deadline_millis = sv_broker_now_millis() + SV_BROKER_RESUME_MILLIS - SV_BROKER_COMMIT_MILLIS;
     int error = attempt_to_resume(broker);

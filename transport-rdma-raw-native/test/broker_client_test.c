@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "broker_fake.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -124,12 +125,19 @@ static void *answer_late(void *argument)
     return NULL;
 }
 
+static void await_reply(const struct sv_broker *broker)
+{
+    struct pollfd replied = {.fd = broker->socket, .events = POLLIN};
+    CHECK_EQ(1, poll(&replied, 1, patience_seconds() * 1000));
+}
+
 static void test_a_late_answer_is_undone_and_requests_go_on(void)
 {
     struct fake_device device;
     struct sv_rule_spec spec = {.priority = 7};
     fake_device_open(&device, answer_late);
     CHECK_EQ(ETIMEDOUT, sv_broker_add_rule(device.broker, &spec));
+    await_reply(device.broker);
     CHECK_EQ(ENOMEM, sv_broker_add_rule(device.broker, &spec));        /* not the answer to an earlier request */
     CHECK_EQ(0, sv_broker_add_rule(device.broker, &spec));
     fake_device_close(&device);
