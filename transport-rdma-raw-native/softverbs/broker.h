@@ -175,9 +175,13 @@ void sv_broker_keep_queues(struct sv_broker *broker, uint32_t queue_count);
 /*
  * One thread at a time may call the following functions. Each waits for the broker, up to 5 s for each request. If a
  * request is not answered in this time, the following calls do not wait until the broker answers it: additions fail,
- * removals are sent later. If the broker has ended, adding a rule first resumes the device at its successor, with a request for each rule. One attempt
- * takes some 10 s at most. After a failed attempt the next one waits for 1 s to 2 s, at random. Each attempt at a busy
- * broker doubles this time, up to 16 s to 32 s, because after a restart many processes resume at once.
+ * removals are sent later.
+ *
+ * If the broker has ended, adding a rule first resumes the device at its successor, with a request for each rule. This
+ * takes 10 s at most. If the successor does not answer in time, the attempt stays open: the following additions fail at
+ * once until the answer is there, and then continue. After a failed attempt the next one waits for 1 s to 2 s, at
+ * random. Each attempt at a busy broker doubles this time, up to 16 s to 32 s, because after a restart many processes
+ * resume at once.
  *
  * Removing a rule never resumes the device. If the broker has ended or does not answer, the removed rule is stale: the
  * program still steers its frames to this process, which drops them. The kernel may give the port to another socket,

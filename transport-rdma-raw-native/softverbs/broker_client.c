@@ -183,7 +183,7 @@ static int receive_reply(int fd, struct sv_broker_reply *reply, int fds[SV_BROKE
 
 static int explain_timeout(const struct sv_broker *broker, uint32_t call)
 {
-    if (broker->deadline_millis != 0)
+    if (broker->is_resuming)
         return sv_explain(ETIMEDOUT, "rdma-raw-broker at '%s' has not resumed this device in time: it may be busy "
                           "with other devices; see its log, and try again", sv_broker_path());
     return sv_explain(ETIMEDOUT, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
@@ -208,7 +208,7 @@ int sv_broker_fail(struct sv_broker *broker, int error)
     shutdown(broker->socket, SHUT_RDWR);
     switch (error) {
     case ECONNRESET:
-        if (broker->deadline_millis != 0)
+        if (broker->is_resuming)
             return sv_explain(error, "rdma-raw-broker at '%s' closed the connection while it resumed this device: it "
                               "has ended again, or this user has too many connections; see its log", sv_broker_path());
         return sv_explain(error, "rdma-raw-broker at '%s' has ended or closed the connection: start it again; "
@@ -280,7 +280,7 @@ static bool is_waiting(const struct sv_broker *broker, uint32_t call)
  * Makes the request wait. The broker has a rule for each removal that waits, so its limit of rules is also that of
  * these. Without memory, the rule stays stale.
  */
-static void wait_with(struct sv_broker *broker, const struct sv_broker_request *request)
+void sv_broker_send_later(struct sv_broker *broker, const struct sv_broker_request *request)
 {
     if (request->call == SV_BROKER_MAC_CHANGED && is_waiting(broker, SV_BROKER_MAC_CHANGED))
         return;
@@ -305,7 +305,7 @@ void sv_broker_forget_waiting(struct sv_broker *broker)
         forget_first_waiting(broker);
 }
 
-/* Sends requests that wait, as many as the broker can answer at once. Never blocks. */
+/* Sends the waiting requests that the broker can answer at once. Does not block. */
 static int send_waiting(struct sv_broker *broker)
 {
     int error = 0;
@@ -336,23 +336,36 @@ static int catch_up(struct sv_broker *broker, int64_t deadline_millis)
 }
 
 /*
- * Keeps the promise of a request that timed out. The broker executes requests in order, so a rule whose addition was
- * sent is gone in the end if its removal follows. It is stale until then. The connection must not end, because a broker
- * that still runs would free the memory of the device.
+ * Handles a request that timed out. A removal that was not sent waits. An addition that was sent is followed by its
+ * removal: the broker executes requests in order, so the rule is gone in the end. It is stale until then. The connection
+ * must not end, because a broker that still runs would free the memory of the device.
  */
 static void postpone(struct sv_broker *broker, const struct sv_broker_request *request, bool is_sent)
 {
     struct sv_broker_request later = *request;
     /* After a failed attempt to resume a device, it has no rules. */
-    if (broker->deadline_millis != 0 || is_sent != (request->call == SV_BROKER_ADD_RULE))
+    if (broker->is_resuming || is_sent != (request->call == SV_BROKER_ADD_RULE))
         return;
     if (request->call == SV_BROKER_ADD_RULE) {
         atomic_fetch_add(&broker->stale_rules, 1);
         later.call = SV_BROKER_REMOVE_RULE;
     }
     if (later.call == SV_BROKER_REMOVE_RULE || later.call == SV_BROKER_MAC_CHANGED)
-        wait_with(broker, &later);
+        sv_broker_send_later(broker, &later);
     (void)send_waiting(broker);
+}
+
+/* Returns the result of a request that was answered, or failed with its connection. */
+static int conclude(struct sv_broker *broker, const struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
+                    unsigned *count, int error)
+{
+    if (error == 0 && reply->sequence != broker->sequence)
+        error = EPROTO;
+    if (error == 0 && reply->error == 0)
+        return 0;
+    sv_broker_close_fds(fds, *count);
+    *count = 0;
+    return error != 0 ? sv_broker_fail(broker, error) : sv_explain(reply->error, "%s", reply->text);
 }
 
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
@@ -370,17 +383,19 @@ int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *reque
     const bool is_sent = error == 0;
     if (is_sent)
         error = receive_next(broker, reply, fds, count, deadline_millis);
-    if (error == 0 && reply->sequence != broker->sequence)
-        error = EPROTO;
-    if (error == ETIMEDOUT) {
-        postpone(broker, request, is_sent);
-        return is_late ? explain_late() : explain_timeout(broker, request->call);
-    }
-    if (error == 0 && reply->error == 0)
-        return 0;
-    sv_broker_close_fds(fds, *count);
+    if (error != ETIMEDOUT)
+        return conclude(broker, reply, fds, count, error);
+    postpone(broker, request, is_sent);
+    return is_late ? explain_late() : explain_timeout(broker, request->call);
+}
+
+int sv_broker_receive_pending(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
+                              unsigned *count)
+{
     *count = 0;
-    return error != 0 ? sv_broker_fail(broker, error) : sv_explain(reply->error, "%s", reply->text);
+    int error = receive_next(broker, reply, fds, count, 0);
+    return error == ETIMEDOUT ? explain_timeout(broker, SV_BROKER_RESUME)
+                              : conclude(broker, reply, fds, count, error);
 }
 
 /* ---- connection ---- */
@@ -475,7 +490,8 @@ void sv_broker_disconnect(struct sv_broker *broker)
 {
     if (broker->socket < 0)
         return;
-    await_broker_close(broker->socket);
+    if (broker->unanswered == 0)
+        await_broker_close(broker->socket);
     close(broker->socket);
     broker->socket = -1;
     broker->unanswered = 0;

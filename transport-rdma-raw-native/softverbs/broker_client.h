@@ -10,8 +10,18 @@
 #include "broker.h"
 
 enum { SV_BROKER_CLOSE_MILLIS = 1000, SV_BROKER_MAX_UNCERTAIN = 4 };
-/* An attempt to resume has this time, of which the second part is for the commit alone. */
-enum { SV_BROKER_RESUME_MILLIS = 10000, SV_BROKER_COMMIT_MILLIS = 5000 };
+/*
+ * An attempt to resume has this time: one step for the broker's new maps and programs, one for the rules and the
+ * commit. While the broker is late, it has only the brief time for the first step.
+ */
+enum { SV_BROKER_STEP_MILLIS = 5000, SV_BROKER_RESUME_MILLIS = 2 * SV_BROKER_STEP_MILLIS,
+       SV_BROKER_LATE_STEP_MILLIS = 100 };
+
+/*
+ * The step of resuming that the broker has not answered in time. The connection stays open for the reply. With its end
+ * the broker removes the sockets from the map of the new program, also if it has executed a late commit before.
+ */
+enum sv_broker_pending { SV_BROKER_NOTHING_PENDING, SV_BROKER_RESUME_PENDING, SV_BROKER_COMMIT_PENDING };
 
 struct sv_broker_waiting;
 
@@ -35,7 +45,11 @@ struct sv_broker {
     int (*add_again)(struct sv_broker *broker, void *context);      /* NULL: the device has no rules */
     void *context;
     _Atomic uint32_t stale_rules;   /* rules that the program may have, although this process has removed them */
-    int64_t deadline_millis;    /* of all requests of an attempt to resume; 0: each request has its own deadline */
+    bool is_resuming;
+    enum sv_broker_pending pending;
+    int pending_programs_fd;    /* map of programs, during SV_BROKER_COMMIT_PENDING */
+    uint32_t pending_stale_rules;   /* rules of these programs that this process has removed */
+    int64_t deadline_millis;    /* common deadline of the following requests; 0: each request has its own */
     int64_t next_resume_millis; /* earliest time of the next attempt to resume */
     unsigned busy_attempts;     /* the last attempts that failed because the broker was busy */
     int resume_error;           /* result of the last attempt, and the reason */
@@ -49,7 +63,9 @@ int64_t sv_broker_now_millis(void);
 const char *sv_broker_path(void);
 /* Connects broker->socket to a trusted broker. Returns 0 or an errno with an explanation. */
 int sv_broker_connect(struct sv_broker *broker);
-/* Waits until the broker has closed its end too, for a bounded time, and closes the connection. */
+/*
+ * Closes the connection. Waits until the broker has closed its end too, for a bounded time, unless the broker is late.
+ */
 void sv_broker_disconnect(struct sv_broker *broker);
 /* Records an error after which no request can succeed. Returns it with an explanation. */
 int sv_broker_fail(struct sv_broker *broker, int error);
@@ -62,6 +78,9 @@ int sv_broker_fail(struct sv_broker *broker, int error);
  */
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count);
+/* Receives the reply to the last request, which timed out, without waiting. Returns as sv_broker_transact() does. */
+int sv_broker_receive_pending(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],
+                              unsigned *count);
 /* The same for a request that may be refused for a moment (EBUSY, EAGAIN): repeats it for this time. */
 int sv_broker_transact_retrying(struct sv_broker *broker, const struct sv_broker_request *wanted,
                                 struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS], unsigned *count,
@@ -71,6 +90,8 @@ unsigned sv_broker_random_millis(unsigned millis);
 /* Checks that the broker means the same interface. Returns 0 or an errno with an explanation. */
 int sv_broker_check_namespace(const struct sv_broker *broker, const struct sv_broker_open *wanted, int ifindex,
                               const struct sv_broker_reply *reply);
+/* Sends a removal or a report of the MAC address before the next request. */
+void sv_broker_send_later(struct sv_broker *broker, const struct sv_broker_request *request);
 /* Forgets the requests that wait. */
 void sv_broker_forget_waiting(struct sv_broker *broker);
 void sv_broker_close_fds(int *fds, unsigned count);

@@ -44,6 +44,13 @@ static int explain_refusal(const struct sv_broker *broker, int error)
     return sv_explain(error, "the restarted rdma-raw-broker refuses this device: %s", text);
 }
 
+/* Records whether the reply to a step of resuming is still to come. */
+static void record_pending(struct sv_broker *broker, enum sv_broker_pending step, int error)
+{
+    bool is_pending = error == ETIMEDOUT && broker->unanswered > 0;
+    broker->pending = is_pending ? step : SV_BROKER_NOTHING_PENDING;
+}
+
 /* Requests new maps of rules and programs. Returns 0 with the descriptor of the map of programs. */
 static int request_resume(struct sv_broker *broker, int *programs_fd)
 {
@@ -55,7 +62,10 @@ static int request_resume(struct sv_broker *broker, int *programs_fd)
     request.call = SV_BROKER_RESUME;
     request.resume.open = broker->wanted;
     request.resume.queue_count = broker->queue_count;
-    int error = sv_broker_transact_retrying(broker, &request, &reply, fds, &count, BUSY_MILLIS);
+    int error = broker->pending == SV_BROKER_RESUME_PENDING
+        ? sv_broker_receive_pending(broker, &reply, fds, &count)
+        : sv_broker_transact_retrying(broker, &request, &reply, fds, &count, BUSY_MILLIS);
+    record_pending(broker, SV_BROKER_RESUME_PENDING, error);
     error = explain_refusal(broker, error);
     if (error == 0)
         error = sv_broker_check_namespace(broker, &broker->wanted, broker->ifindex, &reply);
@@ -70,21 +80,6 @@ static int request_resume(struct sv_broker *broker, int *programs_fd)
 }
 
 /*
- * Replaces the program. `is_uncertain` is set if the broker ended or is late, and may have replaced it or not. That
- * must be rare, so the commit does not depend on how long the rules have taken.
- */
-static int commit(struct sv_broker *broker, bool *is_uncertain)
-{
-    struct sv_broker_request request;
-    memset(&request, 0, sizeof request);
-    request.call = SV_BROKER_COMMIT;
-    broker->deadline_millis += SV_BROKER_COMMIT_MILLIS;
-    int error = transact_without_fds(broker, &request);
-    *is_uncertain = has_no_answer(broker, error);
-    return error;
-}
-
-/*
  * Holds the map of the new programs instead of the old one. The kernel empties such a map with its last descriptor, so
  * it is closed only if no interface can run the program that uses it.
  */
@@ -92,7 +87,7 @@ static void hold_programs(struct sv_broker *broker, int programs_fd, bool is_com
 {
     bool is_replaced = is_committed && dup3(programs_fd, broker->programs_fd, O_CLOEXEC) >= 0;
     if (is_replaced) {
-        atomic_store(&broker->stale_rules, 0);
+        atomic_store(&broker->stale_rules, broker->pending_stale_rules);
         sv_broker_close_fds(broker->uncertain_fds, broker->uncertain_count);
         broker->uncertain_count = 0;
     }
@@ -102,15 +97,34 @@ static void hold_programs(struct sv_broker *broker, int programs_fd, bool is_com
         broker->uncertain_fds[broker->uncertain_count++] = programs_fd;
 }
 
-/* Adds the rules, and puts the program that knows them in place of the old one. Takes the descriptor. */
-static int move_rules(struct sv_broker *broker, int programs_fd)
+/* Replaces the program by that with the map, and takes the descriptor of the map. */
+static int commit(struct sv_broker *broker, int programs_fd)
 {
-    bool is_uncertain = false;
+    struct sv_broker_request request;
+    struct sv_broker_reply reply;
+    int fds[SV_BROKER_MAX_FDS];
+    unsigned count;
+    memset(&request, 0, sizeof request);
+    request.call = SV_BROKER_COMMIT;
+    int error = broker->pending == SV_BROKER_COMMIT_PENDING
+        ? sv_broker_receive_pending(broker, &reply, fds, &count)
+        : sv_broker_transact(broker, &request, &reply, fds, &count);
+    sv_broker_close_fds(fds, count);
+    record_pending(broker, SV_BROKER_COMMIT_PENDING, error);
+    if (broker->pending == SV_BROKER_COMMIT_PENDING)
+        broker->pending_programs_fd = programs_fd;
+    else
+        hold_programs(broker, programs_fd, error == 0, broker->error != 0);
+    return explain_refusal(broker, error);
+}
+
+static int add_rules(struct sv_broker *broker, int programs_fd)
+{
+    broker->deadline_millis = sv_broker_now_millis() + SV_BROKER_STEP_MILLIS;
+    broker->pending_stale_rules = 0;
     int error = broker->add_again != NULL ? broker->add_again(broker, broker->context) : 0;
-    bool all_added = error == 0;
-    if (all_added)
-        error = commit(broker, &is_uncertain);
-    hold_programs(broker, programs_fd, error == 0, is_uncertain);
+    if (error != 0)
+        close(programs_fd);
     return explain_refusal(broker, error);
 }
 
@@ -121,8 +135,12 @@ static int move_rules(struct sv_broker *broker, int programs_fd)
 static int resume_here(struct sv_broker *broker)
 {
     int programs_fd;
+    if (broker->pending == SV_BROKER_COMMIT_PENDING)
+        return commit(broker, broker->pending_programs_fd);
     int error = request_resume(broker, &programs_fd);
-    return error != 0 ? error : move_rules(broker, programs_fd);
+    if (error == 0)
+        error = add_rules(broker, programs_fd);
+    return error != 0 ? error : commit(broker, programs_fd);
 }
 
 /* Each attempt at a busy broker makes the others slower, so attempts become rarer. */
@@ -148,36 +166,63 @@ static int attempt_to_resume(struct sv_broker *broker)
     if (broker->uncertain_count == SV_BROKER_MAX_UNCERTAIN)
         return sv_explain(ECONNRESET, "rdma-raw-broker did not answer the last step of resuming this device %d times: "
                           "open the device again", SV_BROKER_MAX_UNCERTAIN);
-    int error = sv_broker_connect(broker);
+    int error = broker->pending == SV_BROKER_NOTHING_PENDING ? sv_broker_connect(broker) : 0;
     if (error == ECONNREFUSED || error == ENOENT)
         return sv_explain(ECONNRESET, "rdma-raw-broker at '%s' has ended: start it again; until then the rules of its "
                           "devices can't change", sv_broker_path());
     if (error == 0)
         error = resume_here(broker);
-    if (error != 0)
-        record_failure(broker, error);
-    else
+    if (error == 0)
         broker->busy_attempts = 0;
+    else if (broker->pending == SV_BROKER_NOTHING_PENDING)
+        record_failure(broker, error);
     return error;
 }
 
-/* Resumes the device of a broker that has ended. Returns 0 or an errno with an explanation. */
-static int resume(struct sv_broker *broker)
+static int64_t first_step_millis(const struct sv_broker *broker)
 {
-    sv_assert_may_block();
+    bool is_late = broker->busy_attempts > 0 && broker->pending == SV_BROKER_NOTHING_PENDING;
+    return is_late ? SV_BROKER_LATE_STEP_MILLIS : SV_BROKER_STEP_MILLIS;
+}
+
+/* Continues an attempt or begins one. If a reply is late, the attempt is pending and the connection stays. */
+static int attempt_in_time(struct sv_broker *broker)
+{
+    broker->error = 0;
+    broker->is_resuming = true;
+    broker->deadline_millis = sv_broker_now_millis() + first_step_millis(broker);
+    int error = attempt_to_resume(broker);
+    broker->is_resuming = false;
+    if (error == 0 || broker->pending != SV_BROKER_NOTHING_PENDING)
+        return error;
+    sv_broker_disconnect(broker);
+    broker->error = ECONNRESET;
+    return error;
+}
+
+static int begin_to_resume(struct sv_broker *broker)
+{
     if (sv_broker_now_millis() < broker->next_resume_millis)
         return sv_explain(broker->resume_error, "%s", broker->resume_text);
     sv_broker_disconnect(broker);
     sv_broker_forget_waiting(broker);
-    broker->error = 0;
-    broker->deadline_millis = sv_broker_now_millis() + SV_BROKER_RESUME_MILLIS - SV_BROKER_COMMIT_MILLIS;
-    int error = attempt_to_resume(broker);
-    broker->deadline_millis = 0;
-    if (error == 0)
-        return 0;
-    sv_broker_disconnect(broker);
-    broker->error = ECONNRESET;
-    return error;
+    return attempt_in_time(broker);
+}
+
+/*
+ * Resumes the device of a broker that has ended. Returns 0 or an errno with an explanation. The caller ends the common
+ * deadline.
+ */
+static int resume(struct sv_broker *broker)
+{
+    sv_assert_may_block();
+    if (broker->pending != SV_BROKER_NOTHING_PENDING) {
+        int error = attempt_in_time(broker);
+        if (error != ECONNRESET)
+            return error;
+        broker->next_resume_millis = 0;     /* the late broker has ended or has closed the connection */
+    }
+    return begin_to_resume(broker);
 }
 
 /* Returns true if the broker has ended and left this process an open device. */
@@ -218,11 +263,32 @@ int sv_broker_add_rule_again(struct sv_broker *broker, const struct sv_rule_spec
 /* The rule is not among those that resume() adds again. */
 int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
 {
-    int error = sv_broker_add_rule_again(broker, spec);
-    if (!may_resume(broker))
-        return error;
+    int error = 0;
+    if (broker->pending == SV_BROKER_NOTHING_PENDING) {
+        error = sv_broker_add_rule_again(broker, spec);
+        if (!may_resume(broker))
+            return error;
+    }
     error = resume(broker);
-    return error != 0 ? error : sv_broker_add_rule_again(broker, spec);
+    if (error == 0)
+        error = sv_broker_add_rule_again(broker, spec);
+    broker->deadline_millis = 0;
+    return error;
+}
+
+/*
+ * Sends the request after the commit if that is pending. If an earlier step is pending, the next ones do not add the
+ * removed rule, and the broker may have read the MAC address already.
+ */
+static int transact_or_postpone(struct sv_broker *broker, struct sv_broker_request *request)
+{
+    bool is_removal = request->call == SV_BROKER_REMOVE_RULE;
+    if (broker->pending == SV_BROKER_NOTHING_PENDING)
+        return transact_without_fds(broker, request);
+    if (broker->pending == SV_BROKER_COMMIT_PENDING || !is_removal)
+        sv_broker_send_later(broker, request);
+    broker->pending_stale_rules += is_removal;
+    return ETIMEDOUT;
 }
 
 /*
@@ -232,7 +298,7 @@ int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
 {
     struct sv_broker_request request = rule_request(SV_BROKER_REMOVE_RULE, spec);
-    int error = transact_without_fds(broker, &request);
+    int error = transact_or_postpone(broker, &request);
     if (has_no_answer(broker, error))
         atomic_fetch_add(&broker->stale_rules, 1);
 }
@@ -248,5 +314,5 @@ void sv_broker_report_mac_change(struct sv_broker *broker)
     struct sv_broker_request request;
     memset(&request, 0, sizeof request);
     request.call = SV_BROKER_MAC_CHANGED;
-    (void)transact_without_fds(broker, &request);
+    (void)transact_or_postpone(broker, &request);
 }

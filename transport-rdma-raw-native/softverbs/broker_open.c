@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { OPEN_RETRY_MILLIS = 1000 };
 
@@ -96,5 +97,7 @@ void sv_broker_close(struct sv_broker *broker)
     sv_broker_disconnect(broker);
     sv_broker_forget_waiting(broker);
     sv_broker_close_fds(broker->uncertain_fds, broker->uncertain_count);
+    if (broker->pending == SV_BROKER_COMMIT_PENDING)
+        close(broker->pending_programs_fd);
     free(broker);
 }

@@ -194,6 +194,65 @@ static void test_a_device_outlives_brokers_that_end_at_any_request(void)
     CHECK_EQ(before, open_descriptors());
 }
 
+/* ---- a successor that is late ---- */
+
+static void *end_at_the_first_rule(void *argument)
+{
+    const struct fake *fake = argument;
+    struct sv_broker_request request;
+    int fd = fake_accept(fake);
+    fake_open(fake, fd);
+    fake_next_request(fd, &request, SV_BROKER_ADD_RULE);
+    close(fd);
+    return NULL;
+}
+
+/* Answers the only connection, step by step, until the new rule. The rule that was removed meanwhile does not return. */
+static void *resume_late(void *argument)
+{
+    const struct fake *fake = argument;
+    struct sv_broker_request request;
+    int fd = fake_resume(fake);
+    fake_next_request(fd, &request, SV_BROKER_COMMIT);
+    fake_answer(fd, &request, 0);
+    fake_next_request(fd, &request, SV_BROKER_ADD_RULE);
+    CHECK_EQ(NEW_PRIORITY, request.rule.priority);
+    fake_answer(fd, &request, 0);
+    CHECK_EQ(0, recv(fd, &request, sizeof request, 0));
+    close(fd);
+    return NULL;
+}
+
+/* Its listener is there, as that of a systemd socket, and nothing accepts. An event loop must not wait each time. */
+static void test_a_late_successor_is_waited_for_once(void)
+{
+    enum { ATTEMPTS = 10 };
+    struct fake_device device;
+    struct sv_rule_spec spec = {.priority = NEW_PRIORITY};
+    unsigned added_again = 0;
+    int error;
+    unsigned before = open_descriptors();
+    fake_device_open(&device, end_at_the_first_rule);
+    sv_broker_set_rules(device.broker, fake_add_rule_again, &added_again);
+    CHECK_EQ(ETIMEDOUT, sv_broker_add_rule(device.broker, &spec));
+    CHECK_EQ(0, pthread_join(device.fake.thread, NULL));
+    for (int i = 0; i < ATTEMPTS; i++) {
+        CHECK_EQ(ETIMEDOUT, sv_broker_add_rule(device.broker, &spec));
+        check_explains("has not resumed this device in time");
+    }
+    sv_broker_remove_rule(device.broker, &spec);
+    CHECK_EQ(1, sv_broker_stale_rules(device.broker));
+    CHECK_EQ(0, pthread_create(&device.fake.thread, NULL, resume_late, &device.fake));
+    for (struct timespec since = now(); (error = sv_broker_add_rule(device.broker, &spec)) != 0;) {
+        CHECK_EQ(ETIMEDOUT, error);
+        CHECK(!overdue(since));
+    }
+    CHECK_EQ(0, sv_broker_stale_rules(device.broker));
+    CHECK_EQ(1, added_again);
+    fake_device_close(&device);
+    CHECK_EQ(before, open_descriptors());
+}
+
 /* Ends, and leaves its place to a broker of another version, which answers until its listener is shut down. */
 static void *change_version(void *argument)
 {
@@ -235,6 +294,7 @@ static void test_a_device_is_not_resumed_at_a_broker_of_another_version(void)
 const struct test broker_client_tests[] = {
     {"broker client: a device outlives brokers that end at any request",
      test_a_device_outlives_brokers_that_end_at_any_request},
+    {"broker client: a late successor is waited for once", test_a_late_successor_is_waited_for_once},
     {"broker client: a device is not resumed at a broker of another version",
      test_a_device_is_not_resumed_at_a_broker_of_another_version},
     {"broker client: a late answer is undone and requests go on", test_a_late_answer_is_undone_and_requests_go_on},

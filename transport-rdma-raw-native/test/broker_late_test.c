@@ -10,6 +10,8 @@
 #define sv_broker_close_fds late_close_fds
 #define sv_broker_fail late_fail
 #define sv_broker_forget_waiting late_forget_waiting
+#define sv_broker_send_later late_send_later
+#define sv_broker_receive_pending late_receive_pending
 #define sv_broker_transact late_transact
 #define sv_broker_transact_retrying late_transact_retrying
 #define sv_broker_check_namespace late_check_namespace

@@ -8,7 +8,9 @@
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { FIRST_PORT = 2000, SECOND_PORT = 3000, THIRD_PORT = 4000, UNGRANTED_PORT = 5000, BOTH = 2, REASON_BYTES = 256 };
@@ -430,6 +432,74 @@ static void test_no_frame_is_lost_while_brokers_end(void)
     scene_close(&scene);
 }
 
+/* ---- a broker that is stopped ---- */
+
+/* The broker in another process, which stops itself when it has answered these many requests. */
+static pid_t fork_broker_that_stops(struct scene *scene, unsigned long requests)
+{
+    bool has_stopped = false;
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    struct server *server = server_create(scene->listener, &scene->policy, false);
+    while (server != NULL && server_run_once(server)) {
+        if (!has_stopped && server_counters(server)->requests >= requests)
+            (void)raise(SIGSTOP);
+        has_stopped |= server_counters(server)->requests >= requests;
+    }
+    _exit(EXIT_FAILURE);
+}
+
+/*
+ * The commit is executed after the client's deadline. The program that it puts on the interface keeps its sockets, and
+ * the next addition continues with it.
+ */
+static void test_a_late_commit_keeps_the_device_in_service(void)
+{
+    enum { REQUESTS = 4 };      /* before the commit: to resume, and one per rule */
+    struct wire wire;
+    struct scene scene, next;
+    char policy[POLICY_TEXT_BYTES];
+    int status;
+    if (!have_namespace())
+        return;
+    link_open(&wire, 1500, 1);
+    scene_open_for(&scene, &wire, "modes=generic " THREE_PORTS);
+    wire_open_on(&wire, "xdp");
+    struct ibv_flow *first = udp_rule(&wire.side[1], FIRST_PORT);
+    struct ibv_flow *removed = udp_rule(&wire.side[1], SECOND_PORT);
+    struct ibv_flow *removed_later = udp_rule(&wire.side[1], THIRD_PORT);
+    scene_end_broker(&scene);
+    next = scene;
+    scene_listen_again(&next, policy_for(policy, &wire, "modes=generic " THREE_PORTS));
+    pid_t pid = fork_broker_that_stops(&next, REQUESTS);
+    const char *why = "has not resumed this device in time";
+    check_refused(&wire.side[1], UNGRANTED_PORT, ETIMEDOUT, why);
+    CHECK_EQ(pid, waitpid(pid, &status, WUNTRACED));
+    CHECK(WIFSTOPPED(status));
+    CHECK_EQ(0, ibv_destroy_flow(removed));
+    check_refused(&wire.side[1], UNGRANTED_PORT, ETIMEDOUT, why);
+    CHECK_EQ(1 + BOTH, rules_in_force(&wire.side[1]));
+    CHECK_EQ(0, kill(pid, SIGCONT));
+    struct ibv_flow *other = rule_when_resumed(&wire.side[0], FIRST_PORT);  /* the broker has executed the commit */
+    check_delivers(&wire, FIRST_PORT, 1);
+    struct ibv_flow *second = rule_when_resumed(&wire.side[1], SECOND_PORT);
+    CHECK_EQ(0, ibv_destroy_flow(removed_later));
+    CHECK_EQ(BOTH, rules_in_force(&wire.side[1]));
+    check_delivers(&wire, SECOND_PORT, 2);
+    check_is_the_kernels(&wire, THIRD_PORT);
+    CHECK_EQ(0, ibv_destroy_flow(second));
+    check_is_the_kernels(&wire, SECOND_PORT);
+    CHECK_EQ(0, ibv_destroy_flow(first));
+    CHECK_EQ(0, ibv_destroy_flow(other));
+    close_both(&wire);
+    CHECK_EQ(0, kill(pid, SIGKILL));
+    CHECK_EQ(pid, waitpid(pid, &status, 0));
+    scene_unlisten(&next);
+    scene_close(&scene);
+    link_close(&wire);
+}
+
 const struct test broker_resume_tests[] = {
     {"broker: xdp devices continue at the next broker", test_devices_continue_at_the_next_broker},
     {"broker: xdp a device stays as it is if its rule is refused", test_a_device_stays_as_it_is_if_its_rule_is_refused},
@@ -439,6 +509,7 @@ const struct test broker_resume_tests[] = {
      test_a_rule_removed_without_a_broker_counts_until_the_device_is_resumed},
     {"broker: xdp a device is resumed without a queue that had no memory",
      test_a_device_is_resumed_without_a_queue_that_had_no_memory},
+    {"broker: xdp a late commit keeps the device in service", test_a_late_commit_keeps_the_device_in_service},
     {"broker: xdp no frame is lost while brokers end", test_no_frame_is_lost_while_brokers_end},
     {NULL, NULL},
 };

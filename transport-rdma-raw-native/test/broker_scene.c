@@ -101,10 +101,21 @@ static void open_as(struct scene *scene, const char *policy, bool confined)
     start(scene);
 }
 
-void scene_restart_broker(struct scene *scene, const char *policy)
+void scene_listen_again(struct scene *scene, const char *policy)
 {
     scene_read_policy(scene, policy);
     listen_at_its_path(scene);
+}
+
+void scene_unlisten(struct scene *scene)
+{
+    close(scene->listener);
+    unlink(scene->address.sun_path);
+}
+
+void scene_restart_broker(struct scene *scene, const char *policy)
+{
+    scene_listen_again(scene, policy);
     start(scene);
 }
 
@@ -139,8 +150,7 @@ void scene_end_broker(struct scene *scene)
     scene_stop(scene);
     server_destroy(scene->server);
     scene->server = NULL;
-    close(scene->listener);
-    unlink(scene->address.sun_path);
+    scene_unlisten(scene);
 }
 
 void scene_close(struct scene *scene)

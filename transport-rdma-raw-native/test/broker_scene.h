@@ -41,6 +41,9 @@ void scene_settle(struct scene *scene);
 void scene_end_broker(struct scene *scene);
 /* Starts another broker at the same path, after the end of the first one. */
 void scene_restart_broker(struct scene *scene, const char *policy);
+/* The same without the broker, and the end of that. */
+void scene_listen_again(struct scene *scene, const char *policy);
+void scene_unlisten(struct scene *scene);
 void scene_close(struct scene *scene);
 
 /* Writes a policy with this rest of its lines for both interfaces. */

@@ -30,7 +30,7 @@ struct client {
     /* Under the mutex: */
     bool is_blocked;
     bool needs_broker;
-    int64_t work_millis;        /* still to be done by the broker */
+    int64_t work_millis;        /* still to be done by the broker, also after the client's deadline */
     int64_t end_millis;         /* of the pause, or the deadline of the request */
 };
 
@@ -48,7 +48,7 @@ static bool serve_next(void)
 {
     for (unsigned i = 0; i < client_count; i++) {
         struct client *client = &clients[turn++ % client_count];
-        if (!client->is_blocked || !client->needs_broker)
+        if (client->work_millis == 0)
             continue;
         int64_t piece = client->work_millis < PIECE_MILLIS ? client->work_millis : PIECE_MILLIS;
         client->work_millis -= piece;
@@ -90,7 +90,7 @@ static int block(bool needs_broker, int64_t work_millis, int64_t end_millis)
 {
     pthread_mutex_lock(&mutex);
     self->needs_broker = needs_broker;
-    self->work_millis = work_millis;
+    self->work_millis += work_millis;
     self->end_millis = end_millis;
     self->is_blocked = true;
     if (--running == 0)
@@ -119,7 +119,26 @@ static int fake_transact(struct sv_broker *broker, const struct sv_broker_reques
     if (broker->error != 0)
         return sv_explain(broker->error, "the broker has ended");
     int64_t deadline = broker->deadline_millis != 0 ? broker->deadline_millis : virtual_millis() + REQUEST_MILLIS;
-    return block(true, work_millis, deadline) == 0 ? 0 : sv_explain(ETIMEDOUT, "late");
+    broker->unanswered = block(true, work_millis, deadline) != 0;
+    return broker->unanswered == 0 ? 0 : sv_explain(ETIMEDOUT, "late");
+}
+
+static int fake_receive_pending(struct sv_broker *broker, unsigned *count)
+{
+    pthread_mutex_lock(&mutex);
+    broker->unanswered = self->work_millis > 0;
+    pthread_mutex_unlock(&mutex);
+    *count = broker->pending == SV_BROKER_RESUME_PENDING;
+    return broker->unanswered == 0 ? 0 : sv_explain(ETIMEDOUT, "late");
+}
+
+/* The broker drops the work of a closed connection. */
+static void fake_disconnect(struct sv_broker *broker)
+{
+    pthread_mutex_lock(&mutex);
+    self->work_millis = 0;
+    pthread_mutex_unlock(&mutex);
+    broker->unanswered = 0;
 }
 
 static unsigned fake_spread(unsigned at_least)
@@ -130,7 +149,11 @@ static unsigned fake_spread(unsigned at_least)
 
 #define sv_broker_now_millis virtual_millis
 #define sv_broker_connect(BROKER) 0
-#define sv_broker_disconnect(BROKER) ((void)0)
+#define sv_broker_disconnect fake_disconnect
+#define sv_broker_forget_waiting(BROKER) ((void)0)
+#define sv_broker_send_later(BROKER, REQUEST) ((void)0)
+#define sv_broker_receive_pending(BROKER, REPLY, FDS, COUNT) \
+    ((void)(REPLY), (FDS)[0] = -1, fake_receive_pending(BROKER, COUNT))
 #define sv_broker_transact(BROKER, REQUEST, REPLY, FDS, COUNT) \
     ((void)(REPLY), (FDS)[0] = -1, fake_transact(BROKER, REQUEST, COUNT))
 #define sv_broker_transact_retrying(BROKER, REQUEST, REPLY, FDS, COUNT, MILLIS) \
@@ -139,7 +162,7 @@ static unsigned fake_spread(unsigned at_least)
 #define sv_broker_close_fds(FDS, COUNT) ((void)(FDS), (void)(COUNT))
 #define sv_broker_random_millis fake_spread
 #define dup3(OLD, NEW, FLAGS) (NEW)
-#define close(...) ((void)0)
+#define close(FD) ((void)(FD))
 
 #include "../softverbs/broker_device.c"
 
@@ -228,13 +251,23 @@ static void test_an_attempt_to_resume_has_one_deadline(void)
     CHECK(virtual_millis() - start <= SV_BROKER_RESUME_MILLIS + PIECE_MILLIS);
 }
 
-/* A commit that is late costs the device one of few attempts. */
-static void test_the_commit_has_its_time_after_slow_rules(void)
+/* No addition waits again for a step that is late. */
+static void test_late_steps_go_on_while_the_application_tries_again(void)
 {
-    enum { RULES = 1, RULE_MILLIS = 4000 };     /* the commit takes as long */
-    clients_init(1, RULES, RULE_MILLIS);
+    enum { RULES = 1, RULE_MILLIS = 4000, FIRST_MILLIS = RESUME_MILLIS + SV_BROKER_STEP_MILLIS };
+    clients_init(1, RULES, RULE_MILLIS);        /* the commit takes as long as the rule */
     self = &clients[0];
-    CHECK_EQ(0, add_rule());
+    int64_t start = virtual_millis();
+    CHECK_EQ(ETIMEDOUT, add_rule());
+    CHECK(virtual_millis() - start <= FIRST_MILLIS + PIECE_MILLIS);
+    int error;
+    for (start = virtual_millis(); (error = add_rule()) != 0; start = virtual_millis()) {
+        CHECK_EQ(ETIMEDOUT, error);
+        CHECK_EQ(start, virtual_millis());
+        CHECK(start < LIMIT_MILLIS);
+        (void)block(false, 0, start + APPLICATION_MILLIS);
+    }
+    CHECK(start - FIRST_MILLIS <= RULE_MILLIS);
 }
 
 /* An attempt would take long here, fail, and delay that of the next addition. */
@@ -255,7 +288,8 @@ static void test_a_removal_does_not_resume_the_device(void)
 const struct test broker_storm_tests[] = {
     {"broker client: all devices are resumed after a restart", test_all_devices_are_resumed_after_a_restart},
     {"broker client: an attempt to resume has one deadline", test_an_attempt_to_resume_has_one_deadline},
-    {"broker client: the commit has its time after slow rules", test_the_commit_has_its_time_after_slow_rules},
+    {"broker client: late steps go on while the application tries again",
+     test_late_steps_go_on_while_the_application_tries_again},
     {"broker client: a removal does not resume the device", test_a_removal_does_not_resume_the_device},
     {NULL, NULL},
 };
