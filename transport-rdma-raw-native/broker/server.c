@@ -67,8 +67,8 @@ static void start_session(struct server *server, struct client *client)
         refuse_fds(client->session_fd);
     if (client->is_refused) {
         server->counters.refused++;
-        journal("a connection is refused: there are %u, and one user may have %d", server->client_count - 1,
-                SERVER_MAX_CLIENTS_OF_USER);
+        (void)sv_explain(EAGAIN, "a further connection: one user may have %d", SERVER_MAX_CLIENTS_OF_USER);
+        server_log_refusal(server, client);
     } else {
         server->counters.accepted++;
     }
@@ -111,15 +111,18 @@ static void receive_report(struct server *server)
                                    &complete, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (got != sizeof report || !complete) {
+    if (got != sizeof report) {
         server->acceptor_has_ended = true;
         return;
     }
     server->client_allowed = false;
-    if (report.error == 0 && count == SESSION_FD_COUNT)
+    if (report.error == 0 && complete && count == SESSION_FD_COUNT) {
         add_client(server, &report, fds);
-    else
-        accept_failed(server, report.error);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++)
+        close(fds[i]);
+    accept_failed(server, report.error != 0 ? report.error : EMFILE);
 }
 
 /* If all places are taken, connections wait in the listener's queue. */

@@ -212,8 +212,7 @@ static int dispatch_message(struct server *server, struct client *client, struct
     }
 }
 
-/* Each user has a share of the log's lines, so repeated refusals of one user do not hide those of others. */
-static void log_refusal(struct server *server, const struct client *client)
+void server_log_refusal(struct server *server, const struct client *client)
 {
     struct usage *usage = server_usage_of(server, client);
     if (usage->log_lines >= SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER) {
@@ -234,7 +233,7 @@ static void count_result(struct server *server, const struct client *client, int
     server->counters.denied += error == EACCES;
     server->counters.bad_messages += error == EPROTO || error == EINVAL;
     if (error != 0)
-        log_refusal(server, client);
+        server_log_refusal(server, client);
 }
 
 /* Returns false if the session is to end. */

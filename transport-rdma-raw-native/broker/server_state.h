@@ -66,6 +66,11 @@ struct usage *server_usage_of(struct server *server, const struct client *client
 bool server_handle_message(struct server *server, struct client *client, struct session_message *message);
 /* Does the next piece of opening a device. Replies to the request if that was the last. Returns as above. */
 bool server_continue_opening(struct server *server, struct client *client);
+/*
+ * Logs the sentence of sv_explain(). Each user has a share of the log's lines, so repeated refusals of one user do not
+ * hide those of others.
+ */
+void server_log_refusal(struct server *server, const struct client *client);
 /* Closes the client's device, if it has one. `free_memory`: frees the memory of its queues too. */
 void server_close_device(struct client *client, const char *reason, bool free_memory);
 

@@ -6,6 +6,7 @@
 #define server_limit_uid tested_limits_of
 #define server_usage_of tested_usage_of
 #define server_close_device tested_close_device
+#define server_log_refusal tested_log_refusal
 #define server_handle_message tested_answer
 #define server_continue_opening tested_continue
 

@@ -24,6 +24,8 @@ struct scene {
     bool confined;
 };
 
+/* Returns the number of lines that all brokers of this process have logged. */
+unsigned scene_journal_lines(void);
 /* Advances the broker's clock, which stands still otherwise. */
 void broker_clock_add(int64_t millis);
 

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -167,15 +168,47 @@ static void test_connections_per_user_are_limited(void)
     scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
     for (int i = 0; i < SERVER_MAX_CLIENTS_OF_USER; i++)
         fds[i] = scene_connect(&scene);
+    unsigned lines = scene_journal_lines();
     /* A refusal is not a failure to accept, after which the broker would delay all connections. */
     for (int i = 0; i < SOME_REFUSALS; i++)
         check_ended(scene_connect(&scene));
+    CHECK_EQ(SERVER_MAX_REFUSAL_LINES_PER_SECOND_OF_USER, scene_journal_lines() - lines);
     close(fds[0]);
     struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
     CHECK_EQ(ENOTCONN, broker_transact(fds[1], &request));
     fds[0] = connect_when_free(&scene);
     for (int i = 0; i < SERVER_MAX_CLIENTS_OF_USER; i++)
         close(fds[i]);
+    scene_close(&scene);
+}
+
+static struct rlimit usual_limits;
+
+static void restore_limit(void)
+{
+    CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &usual_limits));
+}
+
+/* The client that finds no place is disconnected. The broker goes on, and leaves no descriptor open. */
+static void test_a_broker_without_free_descriptors_goes_on(void)
+{
+    struct scene scene;
+    scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
+    scene_settle(&scene);
+    unsigned before = open_descriptors();
+    int fd = scene_connect(&scene);
+    CHECK_EQ(0, getrlimit(RLIMIT_NOFILE, &usual_limits));
+    const struct rlimit limits = {.rlim_cur = (rlim_t)fd + 1, .rlim_max = usual_limits.rlim_max};
+    after_failure = restore_limit;
+    CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &limits));
+    unsigned lines = scene_journal_lines();
+    while (scene_journal_lines() == lines)
+        CHECK(server_run_once(scene.server));
+    restore_limit();
+    after_failure = NULL;
+    check_ended(fd);
+    close(fd);
+    CHECK_EQ(before, open_descriptors());
     scene_close(&scene);
 }
 
@@ -394,6 +427,7 @@ const struct test broker_tests[] = {
     {"broker: a slow request delays others only once", test_a_slow_request_delays_others_only_once},
     {"broker: next hops per second are limited across a user's connections",
      test_next_hops_per_second_are_limited_across_a_users_connections},
+    {"broker: without free descriptors it goes on", test_a_broker_without_free_descriptors_goes_on},
     {"broker: unanswered and indirect next hops are refused", test_unanswered_and_indirect_next_hops_are_refused},
     {"broker: filters are attached to TCP sockets of granted ports",
      test_filters_are_attached_to_tcp_sockets_of_granted_ports},
