@@ -110,6 +110,9 @@ static int send_request(const struct sv_broker *broker, struct sv_broker_request
             return 0;
         if (errno == EPIPE)
             return ECONNRESET;
+        /* The kernel has no memory for the message. The connection stays: its end frees the memory of the device. */
+        if (errno == ENOBUFS || errno == ENOMEM)
+            return ETIMEDOUT;
         if (errno != EAGAIN && errno != EINTR)
             return errno;
         int error = wait_for(fd, POLLOUT, deadline_millis);
@@ -188,6 +191,12 @@ static int explain_timeout(const struct sv_broker *broker, uint32_t call)
                           "with other devices; see its log, and try again", sv_broker_path());
     return sv_explain(ETIMEDOUT, "rdma-raw-broker at '%s' has not answered for %d s: see its log, and try again",
                       sv_broker_path(), timeout_of(call) / 1000);
+}
+
+static int explain_not_sent(void)
+{
+    return sv_explain(ETIMEDOUT, "a request to rdma-raw-broker at '%s' can't be sent: it does not read, or memory is "
+                      "missing; try again", sv_broker_path());
 }
 
 static int explain_late(void)
@@ -326,6 +335,8 @@ static int catch_up(struct sv_broker *broker, int64_t deadline_millis)
     bool answers = broker->unanswered == 0;
     while (broker->unanswered > 0 || broker->first_waiting != NULL) {
         int error = send_waiting(broker);
+        if (error == 0 && broker->unanswered == 0)
+            error = ETIMEDOUT;
         if (error == 0)
             error = receive_late(broker, answers ? deadline_millis : 0);
         if (error != 0)
@@ -386,7 +397,9 @@ int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *reque
     if (error != ETIMEDOUT)
         return conclude(broker, reply, fds, count, error);
     postpone(broker, request, is_sent);
-    return is_late ? explain_late() : explain_timeout(broker, request->call);
+    if (is_late)
+        return explain_late();
+    return is_sent ? explain_timeout(broker, request->call) : explain_not_sent();
 }
 
 int sv_broker_receive_pending(struct sv_broker *broker, struct sv_broker_reply *reply, int fds[SV_BROKER_MAX_FDS],

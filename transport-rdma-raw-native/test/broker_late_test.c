@@ -35,6 +35,7 @@
 static int64_t time_millis;
 static int broker_socket;
 static bool is_answering;
+static bool is_short_of_memory;
 static unsigned removals;       /* that the broker has answered */
 
 /* Every second removal is refused: the broker does not have the rule. */
@@ -76,6 +77,16 @@ static int virtual_clock(clockid_t clock, struct timespec *now_)
     return 0;
 }
 
+/* Sends no request while memory is missing. */
+static ssize_t virtual_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    if (!is_short_of_memory)
+        return sendmsg(fd, message, flags);
+    errno = ENOBUFS;
+    return -1;
+}
+
+#define sendmsg virtual_sendmsg
 #define poll virtual_poll
 #define clock_gettime virtual_clock
 #include "../softverbs/broker_client.c"
@@ -287,6 +298,27 @@ static void test_requests_without_room_follow_in_order(void)
     disconnect_client(&broker);
 }
 
+/* The client does not end the connection, with which the device would lose its memory. */
+static void test_requests_without_memory_follow_later(void)
+{
+    struct sv_broker broker;
+    connect_client(&broker);
+    continue_broker();
+    is_short_of_memory = true;
+    CHECK_EQ(ETIMEDOUT, late_add_rule(&broker, &rule));
+    CHECK(strstr(sv_explanation(), "can't be sent") != NULL);
+    CHECK_EQ(0, late_stale_rules(&broker));
+    late_remove_rule(&broker, &rule);
+    CHECK_EQ(ETIMEDOUT, late_add_rule(&broker, &rule));
+    CHECK_EQ(1, time_millis);       /* nothing to wait for */
+    CHECK_EQ(1, late_stale_rules(&broker));
+    is_short_of_memory = false;
+    CHECK_EQ(0, late_add_rule(&broker, &rule));
+    CHECK_EQ(1, removals);
+    CHECK_EQ(0, late_stale_rules(&broker));
+    disconnect_client(&broker);
+}
+
 const struct test broker_late_tests[] = {
     {"broker client: a removal without an answer counts until the answer",
      test_a_removal_without_an_answer_counts_until_the_answer},
@@ -303,5 +335,6 @@ const struct test broker_late_tests[] = {
     {"broker client: removals that were not sent follow when the broker answers",
      test_removals_that_were_not_sent_follow_when_the_broker_answers},
     {"broker client: requests without room follow in order", test_requests_without_room_follow_in_order},
+    {"broker client: requests without memory follow later", test_requests_without_memory_follow_later},
     {NULL, NULL},
 };
