@@ -189,10 +189,12 @@ static void restore_limit(void)
     CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &usual_limits));
 }
 
-/* The client that finds no place is disconnected. The broker goes on, and leaves no descriptor open. */
+/* A broker that cannot take a client's descriptors goes on, leaves none of them open, and serves the next client. */
 static void test_a_broker_without_free_descriptors_goes_on(void)
 {
+    enum { PAUSE_MILLIS = 1001 };       /* in which the broker accepts no other client */
     struct scene scene;
+    struct sv_broker_reply reply;
     scene_open(&scene, "user=me interface=none0 modes=generic ports=any");
     scene_settle(&scene);
     unsigned before = open_descriptors();
@@ -206,8 +208,16 @@ static void test_a_broker_without_free_descriptors_goes_on(void)
         CHECK(server_run_once(scene.server));
     restore_limit();
     after_failure = NULL;
-    check_ended(fd);
     close(fd);
+    broker_clock_add(PAUSE_MILLIS);
+    fd = scene_connect(&scene);
+    struct sv_broker_request request = request_of(SV_BROKER_MAC_CHANGED);
+    CHECK_EQ(sizeof request, send(fd, &request, sizeof request, 0));
+    while (recv(fd, &reply, sizeof reply, MSG_DONTWAIT) < 0)
+        CHECK(server_run_once(scene.server));
+    CHECK_EQ(ENOTCONN, reply.error);
+    close(fd);
+    scene_settle(&scene);
     CHECK_EQ(before, open_descriptors());
     scene_close(&scene);
 }
