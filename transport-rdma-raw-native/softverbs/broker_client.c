@@ -348,8 +348,8 @@ static int catch_up(struct sv_broker *broker, int64_t deadline_millis)
 
 /*
  * Handles a request that timed out. A removal that was not sent waits. An addition that was sent is followed by its
- * removal: the broker executes requests in order, so the rule is gone in the end. It is stale until then. The connection
- * must not end, because a broker that still runs would free the memory of the device.
+ * removal: the broker executes requests in order, so the rule is gone in the end. It is stale until then. The
+ * connection must not end, because a broker that still runs would free the memory of the device.
  */
 static void postpone(struct sv_broker *broker, const struct sv_broker_request *request, bool is_sent)
 {

@@ -3,8 +3,8 @@
 #define SV_BROKER_CLIENT_H
 
 /*
- * The connection to a broker, shared by broker_client.c (messages), broker_open.c (opening) and broker_device.c (an open
- * device).
+ * The connection to a broker, shared by broker_client.c (messages), broker_open.c (opening) and broker_device.c (an
+ * open device).
  */
 
 #include "broker.h"

@@ -24,7 +24,8 @@ static int request_open(struct sv_broker *broker, const struct sv_broker_open *w
 static int check_is_open(struct sv_broker *broker)
 {
     char byte;
-    return recv(broker->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0 ? sv_broker_fail(broker, ECONNRESET) : 0;
+    bool has_ended = recv(broker->socket, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return has_ended ? sv_broker_fail(broker, ECONNRESET) : 0;
 }
 
 /* Returns true if the layout is valid. The sizes are used as masks. */

@@ -207,7 +207,7 @@ static void *end_at_the_first_rule(void *argument)
     return NULL;
 }
 
-/* Answers the only connection, step by step, until the new rule. The rule that was removed meanwhile does not return. */
+/* Answers the only connection, step by step, until the new rule. */
 static void *resume_late(void *argument)
 {
     const struct fake *fake = argument;

@@ -233,7 +233,7 @@ static unsigned requests_in_flight(void)
     return count;
 }
 
-/* More removals than the socket has room for. A broker that continues answers all, so the answers must have room too. */
+/* More removals than the socket has room for. The answers of a broker that continues must have room too. */
 static void test_removals_that_were_not_sent_follow_when_the_broker_answers(void)
 {
     enum { RULES = 1000, MAX_IN_FLIGHT = 64 };
