@@ -24,6 +24,10 @@ public final class BrokerConnection implements AutoCloseable {
     private static final int SOCK_SEQPACKET = 5;
     private static final int SOL_SOCKET = 1;
     private static final int SCM_RIGHTS = 1;
+    private static final int SO_PEERCRED = 17;
+    /** {@code struct ucred}. */
+    private static final int UCRED_UID = 4;
+    private static final int UCRED_BYTES = 12;
     /** {@code struct sockaddr_un}. */
     private static final int PATH_OFFSET = 2;
     private static final int PATH_BYTES = 108;
@@ -98,6 +102,7 @@ public final class BrokerConnection implements AutoCloseable {
             NativeMemory.putShort(address, (short) AF_UNIX);
             NativeMemory.putBytes(address + PATH_OFFSET, name, 0, name.length);
             connect(socket, address, path);
+            checkOwner(socket, path);
         } catch (IOException e) {
             socket.close();
             throw e;
@@ -118,6 +123,27 @@ public final class BrokerConnection implements AutoCloseable {
         if (errno != 0) {
             throw new IOException("there is no rdma-raw-broker at '" + path + "', which " + ENVIRONMENT_VARIABLE
                     + " names: " + Errno.describe(errno));
+        }
+    }
+
+    /** Checks the owner of the listener, to which this class passes listening TCP sockets. */
+    private static void checkOwner(NativeSocket socket, String path) throws IOException {
+        long credentials = Libc.allocateZeroed(UCRED_BYTES + Integer.BYTES);
+        try {
+            NativeMemory.putInt(credentials + UCRED_BYTES, UCRED_BYTES);
+            int result = NativeSocket.getOption(socket.fd(), SOL_SOCKET, SO_PEERCRED, credentials,
+                    credentials + UCRED_BYTES);
+            if (result < 0) {
+                throw new IOException("cannot read the user of rdma-raw-broker at '" + path + "': "
+                        + Errno.describe(-result));
+            }
+            int uid = NativeMemory.getInt(credentials + UCRED_UID);
+            if (uid != 0 && uid != Libc.effectiveUid()) {
+                throw new IOException("user " + Integer.toUnsignedString(uid) + " listens at '" + path + "', which "
+                        + ENVIRONMENT_VARIABLE + " names: a broker must run as root or as the user of this process");
+            }
+        } finally {
+            Libc.free(credentials);
         }
     }
 
