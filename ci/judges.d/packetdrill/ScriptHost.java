@@ -22,7 +22,9 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The host of one script: the TCP core, its sockets and the virtual clock. The clock runs while packetdrill sleeps or
@@ -74,6 +76,8 @@ final class ScriptHost implements TcpEvents {
     private int spins;
     private long calls;
     private int waiting;
+    /** Threads whose calls have waited and ended, and which have not read the clock since. */
+    private final Set<Thread> ending = new HashSet<>();
 
     ScriptHost(Path settings) {
         this.settings = settings;
@@ -163,7 +167,7 @@ final class ScriptHost implements TcpEvents {
     /** Gives a call that could end now some wall-clock time to end, and its thread time to read the clock. */
     private void letOthersEnd() {
         long from = System.nanoTime();
-        while (waiting > 0 && System.nanoTime() - from < SETTLING_NANOS) {
+        while ((waiting > 0 || !ending.isEmpty()) && System.nanoTime() - from < SETTLING_NANOS) {
             try {
                 wait(1);
             } catch (InterruptedException e) {
@@ -191,6 +195,7 @@ final class ScriptHost implements TcpEvents {
             long before = calls;
             long waitedFrom = System.nanoTime();
             waiting++;
+            ending.add(Thread.currentThread());
             try {
                 wait(PATIENCE_MILLIS);
             } catch (InterruptedException e) {
@@ -213,6 +218,7 @@ final class ScriptHost implements TcpEvents {
         try {
             spins = operation == 17 ? spins + 1 : 0;
             calls++;
+            ending.remove(Thread.currentThread());
             Answer answer = dispatch(operation, a, payload);
             pump();
             return answer;
