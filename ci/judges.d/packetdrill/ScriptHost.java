@@ -120,7 +120,8 @@ final class ScriptHost implements TcpEvents {
                 Arrays.fill(receive, Integer.toString(receiveBufferBytes));
             }
             TcpConfig.Builder config = TcpConfig.builder()
-                    .ecn(ecn(number("tcp_ecn", 2))).timestamps(number("tcp_timestamps", 1) != 0)
+                    .ecn(ecn(number("tcp_ecn", 2))).accEcnOption(number("tcp_ecn_option", 2) != 0)
+                    .timestamps(number("tcp_timestamps", 1) != 0)
                     .sack(number("tcp_sack", 1) != 0).windowScaling(number("tcp_window_scaling", 1) != 0)
                     .initialReceiveBufferBytes(Integer.parseInt(receive[1]))
                     .maxReceiveBufferBytes(Integer.parseInt(receive[2]))

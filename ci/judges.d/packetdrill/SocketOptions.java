@@ -197,6 +197,7 @@ final class SocketOptions {
         b.putInt(220, info.reorderings());
         b.putInt(228, info.sendWindowBytes());
         b.putInt(232, info.receiveWindowBytes());
+        b.putInt(260, (int) info.deliveredMarkedBytes());
         return b.array();
     }
 }

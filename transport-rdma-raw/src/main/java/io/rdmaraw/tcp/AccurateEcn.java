@@ -8,7 +8,7 @@ import io.rdmaraw.tcp.segment.TcpFlags;
 /**
  * More accurate ECN feedback (RFC 9768). Each end counts the segments that it receives with a CE mark. Every
  * segment that it sends carries this count modulo 8 in the bits AE, CWR and ECE, which together form the ACE
- * field. The AccECN option, which counts bytes, is neither sent nor read.
+ * field. {@link AccEcnOption} counts bytes.
  *
  * <p>A connection has an instance only if both ends have negotiated accurate feedback.
  */
@@ -50,6 +50,11 @@ final class AccurateEcn {
      */
     private static final int THINNED_ACK_SEGMENTS = 4 << AVERAGE_SHIFT;
 
+    /** After so many timeouts in a row, only new data is sent with ECT, as the path may drop such segments. */
+    private static final int ECT_TIMEOUTS = 2;
+
+    final AccEcnOption option;
+
     // ---- the receiver ----
 
     /** r.cep: number of segments received with CE. */
@@ -82,7 +87,8 @@ final class AccurateEcn {
     /** Average number of segments that an ACK delivers, see {@link #AVERAGE_SHIFT}; 0 before the first sample. */
     private char averageSegments;
 
-    private AccurateEcn() {
+    private AccurateEcn(TcpConfig config) {
+        option = new AccEcnOption(config.accEcnOption);
     }
 
     /** Returns the state of a connection, or null if accurate feedback was not negotiated. */
@@ -129,8 +135,9 @@ final class AccurateEcn {
 
     /** Starts accurate feedback on the SYN or SYN-ACK that completes the negotiation. */
     static void begin(TcpConnection c, Segment s) {
-        AccurateEcn a = new AccurateEcn();
+        AccurateEcn a = new AccurateEcn(c.engine.config);
         c.requireExtras().accurateEcn = a;
+        a.option.detect(c, s);
         a.handshakeEcn = (byte) s.ecn;
         if (!s.has(TcpFlags.ACK)) {
             if (!c.is(Tcb.PASSIVE_OPEN) && Ecn.fallsBack(c)) {
@@ -191,8 +198,9 @@ final class AccurateEcn {
     static void onRetransmittedSynAck(TcpConnection c, Segment s) {
         AccurateEcn a = of(c);
         if (a != null && !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs && s.ack == c.iss + 1
-                && c.is(Tcb.ACK_NOW) && acceptedFeedback(s) == Ecn.Feedback.ACCURATE) {
+                && c.is(Tcb.ACK_NOW)) {
             a.handshakeAckPending = true;
+            a.option.detect(c, s);
             if (s.ecn == Segment.ECN_CE && a.handshakeEcn != Segment.ECN_CE) {
                 a.receivedCeMarks += a.receivedCeMarks == INITIAL_COUNT ? 1 : 0;
             }
@@ -269,6 +277,15 @@ final class AccurateEcn {
             }
         }
         a.lastWasMarked = marked;
+        a.option.count(s);
+    }
+
+    /** Handles data that has arrived again, starting with that sequence number. */
+    static void onDuplicate(TcpConnection c, int start) {
+        AccurateEcn a = of(c);
+        if (a != null) {
+            a.option.onDuplicate(start);
+        }
     }
 
     static boolean hasPendingHandshakeAck(TcpConnection c) {
@@ -277,13 +294,18 @@ final class AccurateEcn {
     }
 
     /**
-     * Sets the ACE field of a segment. Returns true if it holds the handshake's echo; such a segment must not
-     * carry SACK blocks.
+     * Sets ECT and the ACE field of a segment. Returns true if the field holds the handshake's echo; such a segment
+     * must not carry SACK blocks.
      */
     static boolean write(TcpConnection c, Segment out) {
         AccurateEcn a = of(c);
         if (a == null) {
             return false;
+        }
+        if (c.is(Tcb.ECN_SENDER) && c.is(Tcb.SACK) && c.unansweredTimeouts < ECT_TIMEOUTS) {
+            // Also ACKs and retransmissions, as on Linux. Without SACK, the peer's answers to marked ACKs could be
+            // taken for duplicate ACKs.
+            out.ecn = Segment.ECN_ECT0;
         }
         if (a.handshakeAckPending) {
             a.handshakeAckPending = false;
@@ -325,6 +347,7 @@ final class AccurateEcn {
     /** Reads the ACE field of a segment. {@code sample} describes the data that the segment acknowledges. */
     static void onAck(TcpConnection c, Segment s, AckSample sample) {
         AccurateEcn a = of(c);
+        a.option.detect(c, s);
         if (a.aceFieldRead || s.has(TcpFlags.SYN)) {
             a.aceFieldRead = false;
             a.recordTimestamp(c, s);
@@ -340,10 +363,11 @@ final class AccurateEcn {
             a.ignoreFeedback(c);
         }
         a.firstFeedback = false;
-        int marks = a.newMarks(ace, sample.deliveredSegments);
+        int reportedBytes = a.option.onAck(s);
+        int marks = a.newMarks(ace, sample.deliveredSegments, reportedBytes, c.sndMss);
         a.echoedCeMarks += marks;
         if (marks > 0 && !a.feedbackIgnored) {
-            a.onMarks(c, sample, marks);
+            a.onMarks(c, sample, marks, reportedBytes != AccEcnOption.NO_REPORT);
         }
     }
 
@@ -379,22 +403,24 @@ final class AccurateEcn {
     /**
      * Returns by how much the peer's counter has grown (appendix A.2.1). If ACKs may have been lost, the field
      * may have wrapped; the largest possible growth is assumed then. If the peer thins its ACKs, no loss is
-     * assumed.
+     * assumed. With a report, the field has wrapped if so few marks cannot have so many bytes (appendix A.2.2).
      */
-    private int newMarks(int ace, int segments) {
+    private int newMarks(int ace, int segments, int reportedBytes, int mss) {
         int minGrowth = ace - echoedCeMarks & ACE_MODULUS - 1;
-        if (segments < ACE_MODULUS || averageSegments > THINNED_ACK_SEGMENTS) {
+        if (segments < ACE_MODULUS) {
             return minGrowth;
         }
-        return segments - (segments - minGrowth) % ACE_MODULUS;
+        boolean wrapped = reportedBytes == AccEcnOption.NO_REPORT ? averageSegments <= THINNED_ACK_SEGMENTS
+                : reportedBytes > minGrowth * mss;
+        return wrapped ? segments - (segments - minGrowth) % ACE_MODULUS : minGrowth;
     }
 
-    private void onMarks(TcpConnection c, AckSample sample, int marks) {
+    private void onMarks(TcpConnection c, AckSample sample, int marks, boolean reported) {
         sample.marked = true;
         c.engine.counters.congestionMarksEchoed += marks;
-        // Appendix A.3: estimates the marked bytes from the mean segment size.
-        int bytes = marks * (sample.deliveredSegments > 0 ? sample.deliveredBytes / sample.deliveredSegments
-                : c.sndMss);
+        // Appendix A.3: without a report, estimates the marked bytes from the mean segment size.
+        int bytes = option.takeMarkedBytes(reported, marks * (sample.deliveredSegments > 0
+                ? sample.deliveredBytes / sample.deliveredSegments : c.sndMss));
         markedBytes = Math.min(markedBytes + bytes, c.sndNxt - c.sndUna + sample.ackedBytes);
         c.requireExtras().deliveredMarkedBytes += bytes;
         // Marks on data sent before the last reduction are already answered (RFC 3168 section 6.1.2).

@@ -19,7 +19,7 @@ final class Handshake {
     private static final int MAX_WINDOW_SHIFT = 14;
     /** Minimum MSS: room for all options and eight bytes of data (Linux: {@code TCP_MIN_SND_MSS}). */
     private static final int MIN_SEND_MSS = 48;
-    private static final int TIMESTAMPS_OPTION_BYTES = 12;
+    static final int TIMESTAMPS_OPTION_BYTES = 12;
     /** RFC 6298 section 5.7 */
     private static final long RTO_AFTER_LOST_SYN_NANOS = 3_000_000_000L;
 
@@ -96,6 +96,10 @@ final class Handshake {
             attachData(c, out);
         }
         out.flags |= Ecn.setupFlags(c, synAck);
+        if (synAck && c.sndNxt == c.iss && AccurateEcn.of(c) != null && config.accEcnOption) {
+            // RFC 9768 section 3.2.3.2.2: a retransmission has no option, in case the path has dropped the first.
+            AccEcnOption.writeInitial(out);
+        }
         if (c.sndNxt == c.iss) {
             c.sndNxt = c.iss + 1;
         } else {

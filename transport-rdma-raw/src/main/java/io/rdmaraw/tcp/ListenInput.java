@@ -104,6 +104,9 @@ final class ListenInput {
         if (Ecn.feedbackForSyn(config, s) == Ecn.Feedback.ACCURATE) {
             // RFC 9768 section 5.1: the client's ACK proves the agreement, even without timestamps.
             out.flags |= AccurateEcn.handshakeFlags(s.ecn);
+            if (config.accEcnOption) {
+                AccEcnOption.writeInitial(out);
+            }
         }
     }
 

@@ -15,9 +15,7 @@ import io.rdmaraw.tcp.send.SendState.Limit;
  * The order is: retransmissions, tail loss probe, new data, window or keepalive probe, bare ACK.
  */
 final class SegmentOutput {
-    private static final int SACK_OPTION_BASE_BYTES = 4;
     private static final int ETHERNET_MSS = 1460;
-    private static final int SACK_BLOCK_BYTES = 8;
     private static final int MAY_BE_DUE = Tcb.ACK_NOW | Tcb.PROBE_DUE | Tcb.TLP_DUE | Tcb.FIN_QUEUED | Tcb.ECN;
 
     private SegmentOutput() {
@@ -234,7 +232,7 @@ final class SegmentOutput {
         int mss = payloadLimit(c);
         boolean probe = PathMtu.isProbeDue(c, f);
         if (probe) {
-            int large = Handshake.sndMssFor(c, c.linkMtu) - sackOptionBytes(c);
+            int large = Handshake.sndMssFor(c, c.linkMtu) - optionBytes(c);
             // RFC 4821 section 7.4: a probe must fit into both windows, even with nothing in flight, as it may be
             // as large as many small segments. Data must follow it, so that its loss is detected early.
             probe = Math.min(unsent, room) > large && f.pipeBytes() + large <= c.cwnd;
@@ -402,17 +400,27 @@ final class SegmentOutput {
 
     /** Returns the payload of a full-sized segment with the options that it would carry now. */
     private static int payloadLimit(TcpConnection c) {
-        return c.sndMss - sackOptionBytes(c);
+        return c.sndMss - optionBytes(c);
     }
 
-    private static int sackOptionBytes(TcpConnection c) {
+    /** Returns the length of the options that vary: SACK and AccECN. */
+    private static int optionBytes(TcpConnection c) {
+        int blocks = sackBlocks(c);
+        AccEcnOption option = c.is(Tcb.ECN) ? AccEcnOption.sentBy(c) : null;
+        if (option == null) {
+            return AccEcnOption.sackOptionBytes(blocks);
+        }
+        blocks = option.sackBlocks(blocks, c.is(Tcb.TIMESTAMPS));
+        return AccEcnOption.sackOptionBytes(blocks) + option.lengthBytes(blocks, c.is(Tcb.TIMESTAMPS));
+    }
+
+    /** Returns the number of SACK blocks to send, as far as there is room beside timestamps. */
+    private static int sackBlocks(TcpConnection c) {
+        if (c.reassembly == null && !c.is(Tcb.DSACK_PENDING) || !c.is(Tcb.SACK)) {
+            return 0;
+        }
         int blocks = (c.is(Tcb.DSACK_PENDING) ? 1 : 0) + (c.reassembly == null ? 0 : c.reassembly.ranges().count());
-        return blocks == 0 || !c.is(Tcb.SACK) ? 0
-                : SACK_OPTION_BASE_BYTES + SACK_BLOCK_BYTES * Math.min(blocks, maxSackBlocks(c));
-    }
-
-    private static int maxSackBlocks(TcpConnection c) {
-        return c.is(Tcb.TIMESTAMPS) ? 3 : 4;
+        return Math.min(blocks, c.is(Tcb.TIMESTAMPS) ? 3 : 4);
     }
 
     /**
@@ -429,8 +437,14 @@ final class SegmentOutput {
             out.timestamps(c.timestamp(now), c.tsRecent);
         }
         boolean handshake = c.is(Tcb.ECN) && AccurateEcn.write(c, out);
-        if ((c.reassembly != null || c.is(Tcb.DSACK_PENDING)) && c.is(Tcb.SACK) && !handshake) {
-            writeSackBlocks(c, out);
+        int sackBlocks = handshake ? 0 : sackBlocks(c);
+        AccEcnOption option = c.is(Tcb.ECN) ? AccEcnOption.sentBy(c) : null;
+        if (option != null) {
+            sackBlocks = option.sackBlocks(sackBlocks, c.is(Tcb.TIMESTAMPS));
+            option.write(c, out, option.lengthBytes(sackBlocks, c.is(Tcb.TIMESTAMPS)));
+        }
+        if (sackBlocks > 0) {
+            writeSackBlocks(c, out, sackBlocks);
         }
         AckPolicy.onAckSent(c);
         if (handshake && AccurateEcn.needsSecondAck(c)) {
@@ -438,14 +452,14 @@ final class SegmentOutput {
         }
     }
 
-    private static void writeSackBlocks(TcpConnection c, Segment out) {
+    private static void writeSackBlocks(TcpConnection c, Segment out, int maxBlocks) {
         if (c.is(Tcb.DSACK_PENDING)) {
             // RFC 2883 section 4: the D-SACK block comes first.
             out.addSack(c.extras.dsackStart, c.extras.dsackEnd);
             c.clear(Tcb.DSACK_PENDING);
         }
         if (c.reassembly != null) {
-            c.reassembly.ranges().writeBlocks(out, maxSackBlocks(c));
+            c.reassembly.ranges().writeBlocks(out, maxBlocks);
         }
     }
 

@@ -52,6 +52,7 @@ public final class TcpConfig implements Cloneable {
     boolean timestamps = true;
     boolean windowScaling = true;
     EcnMode ecn = EcnMode.PASSIVE;
+    boolean accEcnOption = true;
     CongestionControl.Factory congestionControl = Cubic::new;
     boolean alternativeBackoff;
     boolean pacing;
@@ -199,6 +200,12 @@ public final class TcpConfig implements Cloneable {
         /** Sets the use of ECN (RFC 3168, RFC 9768). */
         public Builder ecn(EcnMode value) {
             config.ecn = Objects.requireNonNull(value, "ecn");
+            return this;
+        }
+
+        /** Sets whether connections with accurate ECN send the AccECN option (RFC 9768 section 3.2.3). */
+        public Builder accEcnOption(boolean value) {
+            config.accEcnOption = value;
             return this;
         }
 

@@ -25,11 +25,22 @@ public final class TcpOptions {
     public static final int KIND_TIMESTAMPS = 8;
     /** Kind: Fast Open cookie (RFC 7413 section 4.1.1). */
     public static final int KIND_FAST_OPEN = 34;
+    /** Kind: AccECN option with the counters in the order ECT(0), CE, ECT(1) (RFC 9768 section 3.2.3). */
+    public static final int KIND_ACC_ECN_0 = 172;
+    /** Kind: AccECN option with the counters in the order ECT(1), CE, ECT(0). */
+    public static final int KIND_ACC_ECN_1 = 174;
+    /** Bits of {@link #accEcnCounters()}: the counters that an AccECN option contains. */
+    public static final int ACC_ECN_ECT1 = 1;
+    public static final int ACC_ECN_CE = 2;
+    public static final int ACC_ECN_ECT0 = 4;
+    /** Length of a counter in an AccECN option. */
+    public static final int ACC_ECN_COUNTER_BYTES = 3;
+    private static final int ACC_ECN_COUNTERS = 3;
     /** Maximum number of SACK blocks that fit into 40 bytes of options. */
     public static final int MAX_SACK_BLOCKS = 4;
     /**
-     * Value of {@link #maximumSegmentSize()}, {@link #windowScale()} and {@link #fastOpenCookieLengthBytes()} if
-     * the option is absent.
+     * Value of {@link #maximumSegmentSize()}, {@link #windowScale()}, {@link #fastOpenCookieLengthBytes()} and
+     * {@link #accEcnCounters()} if the option is absent.
      */
     public static final int ABSENT = -1;
     /** Larger shift counts are reduced to this one (RFC 7323 section 2.3). */
@@ -48,6 +59,10 @@ public final class TcpOptions {
     private int timestampEcho;
     private int fastOpenOffset;
     private int fastOpenLengthBytes;
+    private int accEcnCounters;
+    private int accEcnEct1Bytes;
+    private int accEcnCeBytes;
+    private int accEcnEct0Bytes;
     private int sackBlockCount;
     private final int[] sackEdges = new int[2 * MAX_SACK_BLOCKS];
 
@@ -66,6 +81,10 @@ public final class TcpOptions {
         timestampEcho = 0;
         fastOpenOffset = 0;
         fastOpenLengthBytes = ABSENT;
+        accEcnCounters = ABSENT;
+        accEcnEct1Bytes = 0;
+        accEcnCeBytes = 0;
+        accEcnEct0Bytes = 0;
         sackBlockCount = 0;
     }
 
@@ -131,6 +150,7 @@ public final class TcpOptions {
                 fastOpenOffset = offset + 2;
                 fastOpenLengthBytes = optionBytes - 2;
             }
+            case KIND_ACC_ECN_0, KIND_ACC_ECN_1 -> readAccEcn(option, kind == KIND_ACC_ECN_1, optionBytes);
             default -> {
                 // RFC 9293 section 3.1: unknown options are ignored.
             }
@@ -150,6 +170,26 @@ public final class TcpOptions {
         sackBlockCount = Math.min(optionBytes - 2 >> 3, MAX_SACK_BLOCKS);
         for (int i = 0; i < 2 * sackBlockCount; i++) {
             sackEdges[i] = NetworkOrder.getInt(option + 2 + 4L * i);
+        }
+    }
+
+    /** Reads the counters that are complete; RFC 9768 section 3.2.3 ignores other lengths' remaining bytes. */
+    private void readAccEcn(long option, boolean ect1First, int optionBytes) {
+        int count = Math.min((optionBytes - 2) / ACC_ECN_COUNTER_BYTES, ACC_ECN_COUNTERS);
+        accEcnCounters = 0;
+        for (int i = 0; i < count; i++) {
+            long counter = option + 2 + (long) i * ACC_ECN_COUNTER_BYTES;
+            int bytes = NetworkOrder.getU8(counter) << 16 | NetworkOrder.getU16(counter + 1);
+            if (i == 1) {
+                accEcnCounters |= ACC_ECN_CE;
+                accEcnCeBytes = bytes;
+            } else if (i == 0 == ect1First) {
+                accEcnCounters |= ACC_ECN_ECT1;
+                accEcnEct1Bytes = bytes;
+            } else {
+                accEcnCounters |= ACC_ECN_ECT0;
+                accEcnEct0Bytes = bytes;
+            }
         }
     }
 
@@ -206,5 +246,25 @@ public final class TcpOptions {
     /** Returns the offset of the Fast Open cookie from the start of the options. */
     public int fastOpenCookieOffset() {
         return fastOpenOffset;
+    }
+
+    /** Returns the counters of the AccECN option: {@code ACC_ECN_*} bits, 0 if it is empty, or {@link #ABSENT}. */
+    public int accEcnCounters() {
+        return accEcnCounters;
+    }
+
+    /** Returns the sender's count of bytes received with ECT(1), modulo 2^24. */
+    public int accEcnEct1Bytes() {
+        return accEcnEct1Bytes;
+    }
+
+    /** Returns the sender's count of bytes received with CE, modulo 2^24. */
+    public int accEcnCeBytes() {
+        return accEcnCeBytes;
+    }
+
+    /** Returns the sender's count of bytes received with ECT(0), modulo 2^24. */
+    public int accEcnEct0Bytes() {
+        return accEcnEct0Bytes;
     }
 }

@@ -33,7 +33,7 @@ class AccurateEcnTest {
     /** Returns a connection opened by us, without quick ACKs. */
     private static Dialogue client(TcpConfig.Builder config) {
         Dialogue d = new Dialogue(config).connect().says("SECe 0").after(10);
-        d.hears("SAC 0 ack 1 mss 1000 sackOK").says("AC 1 ack 1");
+        d.hears("SAC 0 ack 1 mss 1000 sackOK").says("AC 1 ack 1 ect");
         d.heard("connected");
         return d.withoutQuickAcks();
     }
@@ -139,7 +139,7 @@ class AccurateEcnTest {
         assertEquals(reductions + (believed ? 1 : 0), d.engine.counters().ecnReductions);
         // Marks from the peer are counted, whatever feedback it gives.
         d.c.quickAcks = 0;
-        d.hears("AEe 1 len 10 ack 11 ce").says("ACe 11 ack 11");
+        d.hears("AEe 1 len 10 ack 11 ce").says(("ACe 11 ack 11 " + ect).strip());
     }
 
     /** The IP-ECN codepoint of the SYN-ACK is echoed in a separate ACK before data. A mark on it counts once. */
@@ -160,7 +160,7 @@ class AccurateEcnTest {
     void dataAfterSynAckIsSackedInSecondAck() {
         Dialogue d = new Dialogue(accurate()).connect().says("SECe 0").after(10);
         d.hears("SAC 0 ack 1 mss 1000 sackOK").hears("AEe 101 len 100 ack 1 ce");
-        d.says("AC 1 ack 1", "ACe 1 ack 1 sack 101-201");
+        d.says("AC 1 ack 1 ect", "ACe 1 ack 1 sack 101-201 ect");
     }
 
     /**
@@ -322,14 +322,14 @@ class AccurateEcnTest {
     void marksCauseAcks() {
         Dialogue d = server(accurate());
         d.hears("PAEe 1 len 10 ack 1 ect").saysNothing();
-        d.hears("PAEe 11 len 10 ack 1 ce").says("ACe 1 ack 21");
+        d.hears("PAEe 11 len 10 ack 1 ce").says("ACe 1 ack 21 ect");
         d.hears("PAEe 21 len 10 ack 1 ce").saysNothing();
-        d.hears("PAEe 31 len 10 ack 1 ce").says("A 1 ack 41");
+        d.hears("PAEe 31 len 10 ack 1 ce").says("A 1 ack 41 ect");
         d.hears("PAEe 41 len 10 ack 1 ce").saysNothing();
         d.hears("PAEe 51 len 10 ack 1 ect").saysNothing();
-        d.hears("PAEe 61 len 10 ack 1 ce").says("AC 1 ack 71");
+        d.hears("PAEe 61 len 10 ack 1 ce").says("AC 1 ack 71 ect");
         d.hears("AEe 71 ack 1 ce").hears("AEe 71 ack 1 ce").saysNothing();
-        d.hears("AEe 71 ack 1 ce").says("AEe 1 ack 71");
+        d.hears("AEe 71 ack 1 ce").says("AEe 1 ack 71 ect");
         assertEquals(8, d.engine.counters().congestionMarksIn);
     }
 
@@ -338,22 +338,22 @@ class AccurateEcnTest {
     void everySegmentCarriesTheCount() {
         Dialogue d = client(accurate());
         d.send(1000).says("PAEe 1 len 1000 ack 1 ect");
-        d.hears("AEe 1 len 10 ack 1 ce").says("ACe 1001 ack 11");
+        d.hears("AEe 1 len 10 ack 1 ce").says("ACe 1001 ack 11 ect");
         d.send(1000).says("PACe 1001 len 1000 ack 11 ect");
-        d.hears("AEe 11 len 10 ack 1 ce").hears("AEe 21 len 10 ack 1 ce").says("A 2001 ack 31");
-        // A retransmission without ECT, an ACK and a FIN.
+        d.hears("AEe 11 len 10 ack 1 ce").hears("AEe 21 len 10 ack 1 ce").says("A 2001 ack 31 ect");
+        // A retransmission, an ACK and a FIN.
         assertTrue(d.waits(1000) < 1000);
-        d.says("PA 1001 len 1000 ack 31").hears("AEe 31 ack 2001");
-        d.hears("FAEe 31 ack 2001 ce").says("AE 2001 ack 32");
+        d.says("PA 1001 len 1000 ack 31 ect").hears("AEe 31 ack 2001");
+        d.hears("FAEe 31 ack 2001 ce").says("AE 2001 ack 32 ect");
         d.c.close();
-        d.says("FAE 2001 ack 32");
+        d.says("FAE 2001 ack 32 ect");
     }
 
     /** A run of merged frames has as many marks as segments. */
     @Test
     void eachMergedFrameCountsAsMarked() {
         Dialogue d = server(accurate());
-        d.hears("AEe 1 len 4000 of 1000 ack 1 ce").says("AE 1 ack 4001");
+        d.hears("AEe 1 len 4000 of 1000 ack 1 ce").says("AE 1 ack 4001 ect");
         assertEquals(4, d.engine.counters().congestionMarksIn);
     }
 
@@ -364,16 +364,16 @@ class AccurateEcnTest {
         for (int i = 0; i < 10; i++) {
             d.hears("AEe " + (1 + 100 * i) + " len 100 ack 1 ce");
         }
-        d.says("Ae 1 ack 701", "AECe 1 ack 1001");
+        d.says("Ae 1 ack 701 ect", "AECe 1 ack 1001 ect");
     }
 
     /** Duplicates and segments outside the window are not acceptable. */
     @Test
     void marksOfUnacceptableSegmentsDoNotCount() {
         Dialogue d = server(accurate());
-        d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101");
-        d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101 sack 1-101");
-        d.hears("AEe 9000001 len 100 ack 1 ce").says("ACe 1 ack 101");
+        d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101 ect");
+        d.hears("AEe 1 len 100 ack 1 ce").says("ACe 1 ack 101 sack 1-101 ect");
+        d.hears("AEe 9000001 len 100 ack 1 ce").says("ACe 1 ack 101 ect");
         assertEquals(1, d.engine.counters().congestionMarksIn);
     }
 
@@ -482,7 +482,7 @@ class AccurateEcnTest {
     void markInRecoveryIsAnsweredAfterwards() {
         Dialogue d = client(accurate());
         sends(d, 8).after(10).hears("ACe 1 ack 1 sack 1001-8001");
-        d.says("AEe 1 len 1000 ack 1");
+        d.says("AEe 1 len 1000 ack 1 ect");
         assertEquals(1, d.engine.counters().fastRecoveries);
         d.after(10).hears("AECe 1 ack 8001");
         assertEquals(2, echoed(d));
@@ -496,7 +496,7 @@ class AccurateEcnTest {
     void markPreventsUndo() {
         for (String flags : new String[] {"AEe", "ACe"}) {
             Dialogue d = client(accurate());
-            sends(d, 5).after(10).hears("AEe 1 ack 1 sack 1001-5001").says("AEe 1 len 1000 ack 1");
+            sends(d, 5).after(10).hears("AEe 1 ack 1 sack 1001-5001").says("AEe 1 len 1000 ack 1 ect");
             d.hears(flags + " 1 ack 5001 sack 1-1001");
             assertEquals(flags.equals("AEe") ? 1 : 0, d.engine.counters().spuriousRecoveries, flags);
         }

@@ -6,6 +6,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.wire.TcpOptions;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -28,7 +29,7 @@ final class Dialogue {
     static final int PORT = 80;
     static final int PEER_PORT = 5000;
     private static final long MS = 1_000_000;
-    private static final List<String> LENIENT = List.of("win", "ts", "mss", "ws", "sackOK");
+    private static final List<String> LENIENT = List.of("win", "ts", "mss", "ws", "sackOK", "option");
 
     final Recorder events = new Recorder();
     final TcpEngine engine;
@@ -232,8 +233,10 @@ final class Dialogue {
                     String[] parts = words[++i].split("/");
                     s.fastOpenCookie(Integer.parseInt(parts[0]), Long.parseLong(parts[1]), 0);
                 }
+                case "option" -> option(s, words[++i]);
                 case "ce" -> s.ecn = Segment.ECN_CE;
                 case "ect" -> s.ecn = Segment.ECN_ECT0;
+                case "ect1" -> s.ecn = Segment.ECN_ECT1;
                 default -> throw new IllegalArgumentException(text + ": " + words[i]);
             }
         }
@@ -286,7 +289,24 @@ final class Dialogue {
         for (int i = 0; i < s.sackCount; i++) {
             text.append(i == 0 ? " sack " : ",").append(s.sackStart(i) - IRS).append('-').append(s.sackEnd(i) - IRS);
         }
+        text.append(" option ");
+        if (s.accEcnCounters == Segment.ABSENT) {
+            text.append("none");
+        } else {
+            text.append(s.accEcnEct1Bytes).append('/').append(s.accEcnCeBytes);
+            text.append((s.accEcnCounters & TcpOptions.ACC_ECN_ECT0) == 0 ? "" : "/" + s.accEcnEct0Bytes);
+        }
         return text + (s.ecn == Segment.ECN_ECT0 ? " ect" : "");
+    }
+
+    /** Adds an AccECN option: its counters of ECT(1), CE and ECT(0), or "empty". */
+    private static void option(Segment s, String counters) {
+        String[] bytes = counters.equals("empty") ? new String[0] : counters.split("/");
+        int[] values = new int[3];
+        for (int i = 0; i < bytes.length; i++) {
+            values[i] = Integer.parseInt(bytes[i]);
+        }
+        s.accEcn((1 << bytes.length) - 1, values[0], values[1], values[2]);
     }
 
     /** Removes from {@code actual} the fields that are compared only if {@code expected} has them. */

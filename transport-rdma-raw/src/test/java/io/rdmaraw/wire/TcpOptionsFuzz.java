@@ -32,6 +32,9 @@ class TcpOptionsFuzz {
             for (int at = 0; at < data.length; at++) {
                 // Kinds and lengths are small numbers. Uniform bytes would nearly always be unknown kinds.
                 data[at] = (byte) (random.nextInt(4) == 0 ? random.nextInt() : random.nextInt(12));
+                if (random.nextInt(8) == 0) {
+                    data[at] = (byte) (random.nextBoolean() ? TcpOptions.KIND_ACC_ECN_0 : TcpOptions.KIND_ACC_ECN_1);
+                }
             }
             check(data);
         }
@@ -59,6 +62,12 @@ class TcpOptionsFuzz {
         int cookie = used.fastOpenCookieLengthBytes();
         assertTrue(cookie == TcpOptions.ABSENT || cookie >= 0 && used.fastOpenCookieOffset() + cookie <= lengthBytes,
                 "a cookie of " + cookie + " bytes at " + used.fastOpenCookieOffset());
+        int counters = used.accEcnCounters();
+        assertTrue(counters >= TcpOptions.ABSENT && 2 + 3 * Integer.bitCount(Math.max(0, counters)) <= Math.max(2,
+                lengthBytes) && counters < 8, "AccECN counters " + counters + " in " + lengthBytes + " bytes");
+        for (int bytes : new int[] {used.accEcnEct1Bytes(), used.accEcnCeBytes(), used.accEcnEct0Bytes()}) {
+            assertTrue(bytes >>> 24 == 0, "AccECN counter " + bytes);
+        }
     }
 
     /** Checks the framing of RFC 9293 section 3.1 independently. */
@@ -80,7 +89,9 @@ class TcpOptionsFuzz {
         StringBuilder text = new StringBuilder().append(o.maximumSegmentSize()).append(' ').append(o.windowScale())
                 .append(' ').append(o.isSackPermitted()).append(' ').append(o.hasTimestamps()).append(' ')
                 .append(o.timestampValue()).append(' ').append(o.timestampEcho()).append(' ')
-                .append(o.fastOpenCookieLengthBytes()).append(' ').append(o.fastOpenCookieOffset());
+                .append(o.fastOpenCookieLengthBytes()).append(' ').append(o.fastOpenCookieOffset()).append(' ')
+                .append(o.accEcnCounters()).append(' ').append(o.accEcnEct1Bytes()).append('/')
+                .append(o.accEcnCeBytes()).append('/').append(o.accEcnEct0Bytes());
         for (int i = 0; i < o.sackBlockCount(); i++) {
             text.append(' ').append(o.sackStart(i)).append('-').append(o.sackEnd(i));
         }

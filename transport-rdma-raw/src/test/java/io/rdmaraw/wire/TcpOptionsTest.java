@@ -48,6 +48,30 @@ class TcpOptionsTest {
         assertEquals(16, options.sackEnd(0));
     }
 
+    /** RFC 9768 section 3.2.3: two orders of the counters, and any length. */
+    @Test
+    void readsAccEcnInBothOrders() {
+        assertTrue(parse("ae0b 000001 000203 040506 01"));
+        assertEquals(7, options.accEcnCounters());
+        assertEquals(1, options.accEcnEct1Bytes());
+        assertEquals(0x203, options.accEcnCeBytes());
+        assertEquals(0x40506, options.accEcnEct0Bytes());
+        assertTrue(parse("ac08 ffffff 000203"));
+        assertEquals(TcpOptions.ACC_ECN_CE | TcpOptions.ACC_ECN_ECT0, options.accEcnCounters());
+        assertEquals(0xFFFFFF, options.accEcnEct0Bytes());
+        assertEquals(0, options.accEcnEct1Bytes());
+        assertTrue(parse("ac0b 000001 000002 000003 01"));
+        assertEquals(3, options.accEcnEct1Bytes());
+        assertTrue(parse("ae02"));
+        assertEquals(0, options.accEcnCounters());
+        assertTrue(parse("ae07 000001 0000"));
+        assertEquals(TcpOptions.ACC_ECN_ECT1, options.accEcnCounters());
+        assertTrue(parse("ae0e 000001 000002 000003 ffffff 0101"));
+        assertEquals(3, options.accEcnEct0Bytes());
+        assertFalse(parse("ae0b 000001 000002 0000"));
+        assertEquals(TcpOptions.ABSENT, options.accEcnCounters());
+    }
+
     @Test
     void alignedFastPathClearsPreviousOptions() {
         parse("020405b4 0402080a 01020304 00000000 01030307");

@@ -3,8 +3,9 @@ package io.rdmaraw.testsuite.sim;
 import static io.rdmaraw.testsuite.sim.SimulationFailure.check;
 
 /**
- * Checks the AccECN behaviour (RFC 9768) of one end: the handshake agrees to AccECN only as configured, and the
- * ACE field of every segment reports the number of CE-marked segments received, modulo 8.
+ * Checks the AccECN behaviour (RFC 9768) of one end: the handshake agrees to AccECN only as configured, the ACE
+ * field of every segment reports the number of CE-marked segments received, modulo 8, and the option the payload
+ * bytes received with each codepoint, modulo 2^24.
  */
 final class AccurateEcnChecks {
     private static final int ACE = Packet.AE | Packet.CWR | Packet.ECE;
@@ -39,6 +40,12 @@ final class AccurateEcnChecks {
     private long minCount = 5;
     private long maxCount = 5;
     private long reportedCount = 5;
+    /** Bounds of the payload bytes counted, by codepoint. */
+    private final long[] minBytes = {0, 1, 1, 0};
+    private final long[] maxBytes = {0, 1, 1, 0};
+    private boolean optionReceived;
+    private boolean sackOffered;
+    private boolean sackReceived;
 
     /** @param mode as in {@link CorePlan#ecn} */
     AccurateEcnChecks(int mode, boolean cookies) {
@@ -67,6 +74,10 @@ final class AccurateEcnChecks {
 
     void received(Packet p, boolean taken) {
         int ace = ace(p);
+        optionReceived |= p.ecnBytes.length > 0;
+        sackReceived |= p.sackPermitted;
+        maxBytes[p.ecn] += p.payload.length;
+        minBytes[p.ecn] += taken && !p.has(Packet.SYN) ? p.payload.length : 0;
         if (!p.has(Packet.SYN)) {
             if (!decided && cookies && p.has(Packet.ACK)) {
                 decide(wasAsked && (isPure(p) ? ace >= 2 : p.has(Packet.AE)));
@@ -96,12 +107,15 @@ final class AccurateEcnChecks {
      * like the first.
      */
     void receivedLate(Packet syn) {
+        optionReceived |= syn.ecnBytes.length > 0;
         handshakeAckAllowed |= syn.has(Packet.ACK);
         handshakeEcn = syn.ecn;
     }
 
     void sent(Packet p, boolean again) {
         int ace = ace(p);
+        sackOffered |= p.sackPermitted;
+        checkOption(p);
         if (p.has(Packet.SYN) && !p.has(Packet.ACK)) {
             asked = true;
             check(asks ? ace == ALL || ace == 0 : !p.has(Packet.AE), "asks for accurate ECN as configured",
@@ -119,7 +133,8 @@ final class AccurateEcnChecks {
         if (!agreed) {
             return;
         }
-        check(p.ecn == 0 || p.payload.length > 0 && !again, "only new data is ECN-capable", p.toString());
+        check(p.ecn == 0 || sackOffered && sackReceived || p.payload.length > 0 && !again,
+                "without SACK, only new data is ECN-capable", p.toString());
         check(p.ecn == 0 || !isServer || !plain, "who may be taken for one without ECN sets no ECT", p.toString());
         if (handshakeAckPending && !isServer) {
             handshakeAckPending = false;
@@ -138,6 +153,25 @@ final class AccurateEcnChecks {
         minCount = count;
         maxCount = count;
         reportedCount = count;
+    }
+
+    /** Section 3.2.3: the option appears as agreed, and its counters are those of this end. */
+    private void checkOption(Packet p) {
+        if (p.ecnBytes.length == 0) {
+            return;
+        }
+        boolean synAck = p.has(Packet.SYN) && p.has(Packet.ACK);
+        check(synAck ? agreed || cookies && wasAsked : agreed && optionReceived, "the option as agreed", p.toString());
+        for (int ecn = 1; ecn < p.ecnBytes.length; ecn++) {
+            if (p.ecnBytes[ecn] < 0) {
+                continue;
+            }
+            long bytes = synAck ? p.ecnBytes[ecn] : minBytes[ecn] + (p.ecnBytes[ecn] - minBytes[ecn] & 0xff_ffff);
+            check(synAck ? bytes == (ecn == 3 ? 0 : 1) : bytes <= maxBytes[ecn], "tells how many bytes have come",
+                    p + ": " + minBytes[ecn] + ".." + maxBytes[ecn] + " with " + ecn);
+            minBytes[ecn] = synAck ? minBytes[ecn] : bytes;
+            maxBytes[ecn] = synAck ? maxBytes[ecn] : bytes;
+        }
     }
 
     private int handshakeCode() {

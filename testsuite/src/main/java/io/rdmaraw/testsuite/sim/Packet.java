@@ -44,6 +44,9 @@ public final class Packet {
     public int tsEcho;
     /** Left and right edges of the blocks, alternating. */
     public int[] sack = new int[0];
+    /** Counters of the AccECN option by IP-ECN codepoint, -1 for those that it lacks; empty without the option. */
+    public int[] ecnBytes = new int[0];
+    private int accEcnOptionBytes;
 
     /**
      * Options to append unchanged behind all others, padded with the end-of-list option. Empty in a decoded
@@ -56,9 +59,9 @@ public final class Packet {
         return (flags & flag) != 0;
     }
 
-    /** Returns the length of the SACK option including the padding before it. */
-    int sackOptionBytes() {
-        return sack.length == 0 ? 0 : 4 + 4 * sack.length;
+    /** Returns the length of the options that vary between segments, SACK and AccECN, including padding. */
+    int variableOptionBytes() {
+        return (sack.length == 0 ? 0 : 4 + 4 * sack.length) + accEcnOptionBytes;
     }
 
     /** Returns the length of the packet in sequence space. */
@@ -203,6 +206,15 @@ public final class Packet {
                     tsValue = in.getInt(at + 2);
                     tsEcho = in.getInt(at + 6);
                 }
+                case (byte) 172, (byte) 174 -> {
+                    // RFC 9768 figure 4: the order of the codepoints depends on the kind.
+                    int[] codepoints = kind == (byte) 172 ? new int[] {2, 3, 1} : new int[] {1, 3, 2};
+                    ecnBytes = new int[] {-1, -1, -1, -1};
+                    accEcnOptionBytes = length + 3 & ~3;
+                    for (int i = 0; i < codepoints.length && 2 + 3 * i + 3 <= length; i++) {
+                        ecnBytes[codepoints[i]] = in.getInt(at + 1 + 3 * i) & 0xff_ffff;
+                    }
+                }
                 default -> {
                     // NOP and unknown options are skipped.
                 }
@@ -249,6 +261,7 @@ public final class Packet {
                 + payload.length + (has(ACK) ? " ack " + Integer.toUnsignedString(ack) : "") + " win " + window
                 + (mss != 0 ? " mss " + mss : "") + (windowScale >= 0 ? " ws " + windowScale : "")
                 + (sackPermitted ? " sackOK" : "") + (timestamps ? " ts " + tsValue + "/" + tsEcho : "")
-                + (sack.length > 0 ? " sack " + Arrays.toString(sack) : "") + (ecn != 0 ? " ecn " + ecn : "");
+                + (sack.length > 0 ? " sack " + Arrays.toString(sack) : "")
+                + (ecnBytes.length > 0 ? " accecn " + Arrays.toString(ecnBytes) : "") + (ecn != 0 ? " ecn " + ecn : "");
     }
 }

@@ -54,12 +54,12 @@ final class StateChecks {
     /**
      * Checks Nagle's algorithm (RFC 9293 section 3.7.4) in Minshall's variant, as on Linux: a small segment waits
      * while another small one is unacknowledged. A segment is exempt if it is small because the device takes no
-     * more slices. SACK blocks reduce the size of a full segment (RFC 9293 section 3.7.1, Eff.snd.MSS).
+     * more slices. SACK and AccECN reduce the size of a full segment (RFC 9293 section 3.7.1, Eff.snd.MSS).
      */
     static void nagle(String name, CorePlan plan, EngineSocket socket, Packet packet, int nextBefore,
                       boolean slicesFull) {
         TcpConnection c = socket.connection;
-        int full = c.segmentBytes() - packet.sackOptionBytes();
+        int full = c.segmentBytes() - packet.variableOptionBytes();
         boolean small = packet.payload.length > 1 && packet.payload.length < full / 2;
         boolean brandNew = packet.seq - nextBefore >= 0;
         boolean free = slicesFull || plan.noDelay || socket.outputShut || packet.has(Packet.FIN)

@@ -286,7 +286,7 @@ final class WireChecks {
         if (peerSyn == null || p.payload.length == 0) {
             return;
         }
-        int options = (p.timestamps ? 12 : 0) + p.sackOptionBytes();
+        int options = (p.timestamps ? 12 : 0) + p.variableOptionBytes();
         demand(p.payload.length + options <= peerMss(), "keeps to the peer's MSS", p);
         int headers = p.isIpv6() ? 60 : 40;
         demand(headers + options + p.payload.length <= config.mtuBytes, "keeps to the MTU", p);

@@ -1,6 +1,7 @@
 package io.rdmaraw.tcp.segment;
 
 import io.netty.buffer.ByteBuf;
+import io.rdmaraw.wire.TcpOptions;
 import java.util.Arrays;
 
 /**
@@ -23,8 +24,12 @@ public final class Segment extends SegmentPayload {
     public static final int MAX_SLICES = 16;
     /** Maximum number of SACK blocks that fit into a TCP header. */
     public static final int MAX_SACK_BLOCKS = 4;
-    /** Value of {@link #windowScale} and {@link #fastOpenCookieLengthBytes} if the option is absent. */
+    /**
+     * Value of {@link #windowScale}, {@link #fastOpenCookieLengthBytes} and {@link #accEcnCounters} if the option is
+     * absent.
+     */
     public static final int ABSENT = -1;
+    private static final int ACC_ECN_COUNTER_MASK = 0xFF_FFFF;
     /** Default TTL or hop limit (RFC 1700, as Linux). */
     public static final int DEFAULT_HOP_LIMIT = 64;
 
@@ -73,6 +78,12 @@ public final class Segment extends SegmentPayload {
     public long fastOpenCookieHigh;
     /** Remaining bytes of the Fast Open cookie, in the same form. */
     public long fastOpenCookieLow;
+    /** Counters in the AccECN option (RFC 9768): {@code TcpOptions.ACC_ECN_*} bits, or {@link #ABSENT}. */
+    public int accEcnCounters = ABSENT;
+    /** Counters of the AccECN option, in bytes modulo 2^24. */
+    public int accEcnEct1Bytes;
+    public int accEcnCeBytes;
+    public int accEcnEct0Bytes;
     /** Number of SACK blocks, 0 to {@link #MAX_SACK_BLOCKS}. */
     public int sackCount;
     public final int[] sack = new int[2 * MAX_SACK_BLOCKS];
@@ -122,6 +133,7 @@ public final class Segment extends SegmentPayload {
         tsValue = 0;
         tsEcho = 0;
         fastOpenCookieLengthBytes = ABSENT;
+        accEcnCounters = ABSENT;
         sackCount = 0;
     }
 
@@ -215,6 +227,18 @@ public final class Segment extends SegmentPayload {
         return this;
     }
 
+    /**
+     * Sets the AccECN option. Only the counters named by {@code counters} are sent: those from ECT(1) or those from
+     * ECT(0) on, without a gap.
+     */
+    public Segment accEcn(int counters, int ect1Bytes, int ceBytes, int ect0Bytes) {
+        accEcnCounters = counters;
+        accEcnEct1Bytes = ect1Bytes & ACC_ECN_COUNTER_MASK;
+        accEcnCeBytes = ceBytes & ACC_ECN_COUNTER_MASK;
+        accEcnEct0Bytes = ect0Bytes & ACC_ECN_COUNTER_MASK;
+        return this;
+    }
+
     /** Returns the first sequence number of SACK block {@code i}. */
     public int sackStart(int i) {
         return sack[2 * i];
@@ -247,6 +271,9 @@ public final class Segment extends SegmentPayload {
         }
         length += sackCount > 0 ? 4 + 8 * sackCount : 0;
         length += fastOpenCookieLengthBytes != ABSENT ? 2 + fastOpenCookieLengthBytes + 3 & ~3 : 0;
+        if (accEcnCounters != ABSENT) {
+            length += 2 + TcpOptions.ACC_ECN_COUNTER_BYTES * Integer.bitCount(accEcnCounters) + 3 & ~3;
+        }
         return length;
     }
 
@@ -295,6 +322,7 @@ public final class Segment extends SegmentPayload {
         fastOpenCookieLengthBytes = other.fastOpenCookieLengthBytes;
         fastOpenCookieHigh = other.fastOpenCookieHigh;
         fastOpenCookieLow = other.fastOpenCookieLow;
+        accEcn(other.accEcnCounters, other.accEcnEct1Bytes, other.accEcnCeBytes, other.accEcnEct0Bytes);
         sackCount = other.sackCount;
         System.arraycopy(other.sack, 0, sack, 0, sack.length);
         soMark = other.soMark;
@@ -346,6 +374,10 @@ public final class Segment extends SegmentPayload {
         if (timestamps) {
             text.append(" ts ").append(Integer.toUnsignedString(tsValue)).append('/')
                     .append(Integer.toUnsignedString(tsEcho));
+        }
+        if (accEcnCounters != ABSENT) {
+            text.append(" accecn ").append(accEcnCounters).append(' ').append(accEcnEct1Bytes).append('/')
+                    .append(accEcnCeBytes).append('/').append(accEcnEct0Bytes);
         }
         if (sackCount > 0) {
             text.append(" sack ").append(Arrays.toString(Arrays.copyOf(sack, 2 * sackCount)));

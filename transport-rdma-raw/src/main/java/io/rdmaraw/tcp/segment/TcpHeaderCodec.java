@@ -20,7 +20,10 @@ public final class TcpHeaderCodec {
     private static final int NOP_NOP_TIMESTAMPS = 0x0101_080A;
     private static final int SACK_PERMITTED_TIMESTAMPS = 0x0402_080A;
     private static final int NOP_NOP_SACK_PERMITTED = 0x0101_0402;
+    private static final int NOP_NOP = 0x0101;
+    private static final int NOP_NOP_NOP = 0x01_0101;
     private static final int TIMESTAMPS_BYTES = 12;
+    private static final int ACC_ECN_BASE_BYTES = 2;
     /** Mask of the bits in {@link TcpFlags}. */
     private static final int FLAGS_MASK = 0x1FF;
 
@@ -117,7 +120,12 @@ public final class TcpHeaderCodec {
             sum += putWord(at, s.sackPermitted ? SACK_PERMITTED_TIMESTAMPS : NOP_NOP_TIMESTAMPS)
                     + putWord(at + 4, s.tsValue) + putWord(at + 8, s.tsEcho);
             at += TIMESTAMPS_BYTES;
-        } else if (s.sackPermitted) {
+        }
+        if (s.accEcnCounters != Segment.ABSENT) {
+            sum += writeAccEcn(s, at);
+            at += ACC_ECN_BASE_BYTES + TcpOptions.ACC_ECN_COUNTER_BYTES * Integer.bitCount(s.accEcnCounters) + 3 & ~3;
+        }
+        if (s.sackPermitted && !s.timestamps) {
             sum += putWord(at, NOP_NOP_SACK_PERMITTED);
             at += 4;
         }
@@ -135,6 +143,24 @@ public final class TcpHeaderCodec {
             for (int i = 0; i < 2 * s.sackCount; i++) {
                 sum += putWord(at + 4 + 4L * i, s.sack[i]);
             }
+        }
+        return sum;
+    }
+
+    /** Writes the AccECN option (RFC 9768 section 3.2.3), padded with NOPs. Returns its sum. */
+    private static long writeAccEcn(Segment s, long start) {
+        int count = Integer.bitCount(s.accEcnCounters);
+        boolean ect1First = (s.accEcnCounters & TcpOptions.ACC_ECN_ECT1) != 0;
+        int first = ect1First ? s.accEcnEct1Bytes : s.accEcnEct0Bytes;
+        int head = (ect1First ? TcpOptions.KIND_ACC_ECN_1 : TcpOptions.KIND_ACC_ECN_0) << 24
+                | ACC_ECN_BASE_BYTES + TcpOptions.ACC_ECN_COUNTER_BYTES * count << 16;
+        if (count == 0) {
+            return putWord(start, head | NOP_NOP);
+        }
+        long sum = putWord(start, head | first >>> 8 & 0xFFFF)
+                + putWord(start + 4, first << 24 | (count > 1 ? s.accEcnCeBytes : NOP_NOP_NOP));
+        if (count > 2) {
+            sum += putWord(start + 8, (ect1First ? s.accEcnEct0Bytes : s.accEcnEct1Bytes) << 8 | TcpOptions.KIND_NOP);
         }
         return sum;
     }
@@ -208,6 +234,10 @@ public final class TcpHeaderCodec {
         out.mss = Math.max(0, options.maximumSegmentSize());
         out.windowScale = options.windowScale();
         out.sackPermitted = options.isSackPermitted();
+        if (options.accEcnCounters() != TcpOptions.ABSENT) {
+            out.accEcn(options.accEcnCounters(), options.accEcnEct1Bytes(), options.accEcnCeBytes(),
+                    options.accEcnEct0Bytes());
+        }
         if (options.fastOpenCookieLengthBytes() != TcpOptions.ABSENT) {
             readFastOpen(frame.transportHeaderAddress() + TcpHeader.MIN_LENGTH_BYTES + options.fastOpenCookieOffset(),
                     options.fastOpenCookieLengthBytes(), out);

@@ -8,6 +8,7 @@ import io.rdmaraw.wire.InternetChecksum;
 import io.rdmaraw.wire.ParseCounters;
 import io.rdmaraw.wire.ParseVerdict;
 import io.rdmaraw.wire.ParsedFrame;
+import io.rdmaraw.wire.TcpOptions;
 import java.lang.foreign.Arena;
 import java.util.HexFormat;
 import java.util.SplittableRandom;
@@ -15,6 +16,11 @@ import org.junit.jupiter.api.Test;
 
 class TcpHeaderCodecTest {
     private static final int GUARD_BYTES = 16;
+    private static final int MAX_OPTIONS_BYTES = 40;
+    /** The counters that an option can contain. */
+    private static final int[] ACC_ECN_COUNTERS = {0, TcpOptions.ACC_ECN_ECT1,
+            TcpOptions.ACC_ECN_ECT1 | TcpOptions.ACC_ECN_CE, 7, TcpOptions.ACC_ECN_ECT0,
+            TcpOptions.ACC_ECN_ECT0 | TcpOptions.ACC_ECN_CE};
     /** From the global arena, because an address alone does not keep memory of another arena alive. */
     private final long memory = Arena.global().allocate(4096, 8).address();
     private final FrameParser parser = new FrameParser(new ParseCounters());
@@ -97,6 +103,10 @@ class TcpHeaderCodecTest {
                 s.addSack(random.nextInt(), random.nextInt());
             }
         }
-        return s;
+        int counters = ACC_ECN_COUNTERS[random.nextInt(ACC_ECN_COUNTERS.length)];
+        s.accEcn(counters, (counters & TcpOptions.ACC_ECN_ECT1) == 0 ? 0 : random.nextInt(),
+                (counters & TcpOptions.ACC_ECN_CE) == 0 ? 0 : random.nextInt(),
+                (counters & TcpOptions.ACC_ECN_ECT0) == 0 ? 0 : random.nextInt());
+        return s.optionsLengthBytes() <= MAX_OPTIONS_BYTES ? s : s.accEcn(Segment.ABSENT, 0, 0, 0);
     }
 }
