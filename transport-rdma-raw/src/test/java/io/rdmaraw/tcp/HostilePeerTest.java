@@ -154,6 +154,9 @@ class HostilePeerTest {
             s.addSack(near(random, c.sndUna(), c.sndNxt()), near(random, c.sndUna(),
                     c.sndNxt()));
         }
+        if (random.nextInt(3) == 0) {
+            s.accEcn(random.nextInt(8), random.nextInt(), random.nextInt(), random.nextInt());
+        }
         if (random.nextBoolean()) {
             ByteBuf buffer = Unpooled.wrappedBuffer(new byte[1 + random.nextInt(2000)]);
             buffers.add(buffer);

@@ -61,7 +61,7 @@ final class SegmentSequence implements TcpEvents {
         TcpConfig config = TcpConfig.builder().initialSequence(() -> isn).sack((settings & 1) == 0)
                 .timestamps((settings & 2) == 0).noDelay((settings & 4) == 0).initialReceiveBufferBytes(RECEIVE_BUFFER)
                 .maxOutOfOrderBytes(MAX_OUT_OF_ORDER).maxTimeouts(5).maxTimeWaitConnections(MAX_TIME_WAIT)
-                .ecn((settings & 8) == 0 ? TcpConfig.EcnMode.ACTIVE : TcpConfig.EcnMode.PASSIVE)
+                .ecn((settings & 8) == 0 ? TcpConfig.EcnMode.ACTIVE : TcpConfig.EcnMode.ACCURATE)
                 .synCookies(TcpConfig.SynCookieMode.values()[(settings >>> 4) % 3]).build();
         engine = new TcpEngine(config, this, new SplittableRandom(1), now);
         TcpListener listener = engine.listen(0, 0, LISTENING, BACKLOG, null);
@@ -208,6 +208,8 @@ final class SegmentSequence implements TcpEvents {
             if (options.hasTimestamps()) {
                 s.timestamps(options.timestampValue(), options.timestampEcho());
             }
+            s.accEcn(options.accEcnCounters(), options.accEcnEct1Bytes(), options.accEcnCeBytes(),
+                    options.accEcnEct0Bytes());
             for (int i = 0; i < options.sackBlockCount(); i++) {
                 s.addSack(options.sackStart(i), options.sackEnd(i));
             }
