@@ -14,6 +14,7 @@ import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.DefaultChannelId;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.ChannelInputShutdownReadComplete;
 import io.rdmaraw.metrics.RdmaRawLoopStatistics;
@@ -284,6 +285,9 @@ class RdmaRawSocketChannelEndTest {
     private static ConnectionOwner failingListener() {
         return (ConnectionOwner) Proxy.newProxyInstance(ConnectionOwner.class.getClassLoader(),
                 new Class<?>[] {ConnectionOwner.class}, (proxy, method, arguments) -> {
+                    if (method.getName().equals("channelId")) {
+                        return DefaultChannelId.newInstance();
+                    }
                     throw new IllegalStateException("a planted failure");
                 });
     }
