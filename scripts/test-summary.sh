@@ -33,10 +33,11 @@ print_failed_tests() {
     }' "$@" /dev/null | sed -e 's/&quot;/"/g' -e "s/&apos;/'/g" -e 's/&lt;/</g' -e 's/&gt;/>/g' -e 's/&amp;/\&/g'
 }
 
-# The last line is always "N passed, N failed". Arguments: the root directory, Maven's exit status. Fails when a test
-# has failed, or when there was none: a build that tests nothing is not green.
+# The last line is always "N passed, N failed". Arguments: the root directory, Maven's exit status, and 1 if the tests in
+# C, which count as one, have failed beside Maven. Fails when a test has failed, or when there was none: a build that
+# tests nothing is not green.
 print_test_summary() {
-  local root="$1" status="$2" tests failed skipped
+  local root="$1" status="$2" failed_in_c="${3:-0}" tests failed skipped
   local -a reports
   shopt -s nullglob
   reports=("$root"/{*,examples/frameworks}/target/surefire-reports/TEST-*.xml)
@@ -47,6 +48,7 @@ print_test_summary() {
   if [ "$status" != 0 ] && [ "$failed" = 0 ]; then
     printf '%s\n' "The build failed outside the Java tests: see the first [ERROR] above."
   fi
-  printf '%s passed, %s failed\n' "$((tests - failed - skipped))" "$failed"
-  [ "$failed" = 0 ] && [ "$tests" -gt 0 ]
+  [ "$failed_in_c" = 0 ] || echo "failed: the tests in C, or their build"
+  printf '%s passed, %s failed\n' "$((tests - failed - skipped))" "$((failed + failed_in_c))"
+  [ "$failed" = 0 ] && [ "$failed_in_c" = 0 ] && [ "$tests" -gt 0 ]
 }

@@ -166,7 +166,7 @@ request_while_legs_fail() {
       request_from_peer "$1" "$2" /run/short --max-time 60 || failed=$((failed + 1))
     done
     ip -n peer link set "rrport$leg" up
-    await "the bond does not use leg $leg again" leg_is_used "rrleg$leg" || return
+    await "the bond does not use leg $leg again" leg_is_used "rrleg$leg" || { kill "$slow" && return 1; }
   done
   wait "$slow" || failed=$((failed + 1))
   echo "failed requests: $failed of $count"

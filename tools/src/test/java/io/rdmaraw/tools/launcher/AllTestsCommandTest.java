@@ -60,7 +60,7 @@ class AllTestsCommandTest {
         Result result = run("echo FAILED in C; return 1", "");
         assertEquals(1, result.exitCode, result.output);
         assertTrue(result.output.contains("FAILED in C\n[ERROR] The tests in C failed."), result.output);
-        assertTrue(result.output.endsWith("1 passed, 0 failed"), result.output);
+        assertTrue(result.output.endsWith("1 passed, 1 failed"), result.output);
     }
 
     @Test

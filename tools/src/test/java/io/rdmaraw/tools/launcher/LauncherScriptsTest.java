@@ -141,6 +141,17 @@ class LauncherScriptsTest {
     }
 
     @Test
+    void lastLineCountsFailedTestsInC() throws Exception {
+        report("a", "  <testcase name=\"one\"/>");
+        Result result = script("test-summary.sh", "print_test_summary " + directory + " 0 1");
+        assertEquals("""
+                failed: the tests in C, or their build
+                1 passed, 1 failed""", result.output);
+        assertEquals(1, result.exitCode);
+        assertEquals(0, script("test-summary.sh", "print_test_summary " + directory + " 0 0").exitCode);
+    }
+
+    @Test
     void aBuildWithoutTestsIsNotGreen() throws Exception {
         Result result = script("test-summary.sh", "print_test_summary " + directory + " 1");
         assertTrue(result.output.endsWith("0 passed, 0 failed"), result.output);
