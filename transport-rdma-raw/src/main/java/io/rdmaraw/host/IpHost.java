@@ -1,8 +1,10 @@
 package io.rdmaraw.host;
 
 import io.rdmaraw.net.IpAddress;
+import io.rdmaraw.net.Link;
 import io.rdmaraw.net.NetworkSnapshot;
 
+import java.io.IOException;
 import java.util.function.Consumer;
 
 /**
@@ -12,6 +14,14 @@ import java.util.function.Consumer;
 public interface IpHost {
     /** Returns the present links, addresses, routes and neighbours. */
     NetworkSnapshot snapshot();
+
+    /**
+     * Returns the link of this name in the namespace of the calling thread; null if there is none. May wait for a link
+     * that was created a moment ago.
+     */
+    default Link link(String name) throws IOException {
+        return snapshot().link(name);
+    }
 
     /**
      * Returns the path to a destination; null if there is no route.

@@ -41,7 +41,7 @@ public abstract class LinkDatagramNetwork extends IpDatagramNetwork {
         super(deviceName, ipv4Only, options);
         this.host = host;
         linkName = NetworkDevices.interfaceOf(deviceName);
-        linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
+        linkIndex = SocketErrors.requireLink(host, deviceName, linkName).index();
         host.logLinkChanges(linkIndex, deviceName);
     }
 

@@ -56,7 +56,7 @@ public abstract class LinkTcpNetwork implements TcpNetwork {
         routes = new RouteCache(host);
         linkName = NetworkDevices.interfaceOf(deviceName);
         neighbors = ipContext.neighbors(host);
-        linkIndex = SocketErrors.requireLink(host.snapshot(), deviceName, linkName).index();
+        linkIndex = SocketErrors.requireLink(host, deviceName, linkName).index();
         host.logLinkChanges(linkIndex, deviceName);
     }
 

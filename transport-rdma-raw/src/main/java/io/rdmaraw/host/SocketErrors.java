@@ -6,6 +6,7 @@ import io.rdmaraw.net.NetworkSnapshot;
 
 import java.net.BindException;
 import java.net.NoRouteToHostException;
+import java.io.IOException;
 import java.net.SocketException;
 
 /** Creates the exceptions that networks of all kinds have in common, with the messages of Linux. */
@@ -37,8 +38,8 @@ public final class SocketErrors {
     }
 
     /** Returns the network interface of a device. Throws an exception if it does not exist. */
-    static Link requireLink(NetworkSnapshot snapshot, String deviceName, String linkName) throws SocketException {
-        Link link = snapshot.link(linkName);
+    static Link requireLink(IpHost host, String deviceName, String linkName) throws IOException {
+        Link link = host.link(linkName);
         if (link == null) {
             throw noInterface(deviceName, linkName);
         }

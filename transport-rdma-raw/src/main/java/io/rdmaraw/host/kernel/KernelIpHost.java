@@ -25,8 +25,10 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /**
  * The kernel's network in one network namespace, shared by all loops of the process. A thread reads the kernel's
@@ -38,6 +40,8 @@ public final class KernelIpHost implements IpHost {
     /** Charged to the rate limiter if the kernel does not respond, so that the next attempt follows after a second. */
     private static final long FAILURE_COST_NANOS =
             SnapshotRateLimiter.BURST_NANOS + TimeUnit.SECONDS.toNanos(1) / SnapshotRateLimiter.SHARE_DIVISOR;
+    /** Maximum time for which {@link #link} waits. */
+    private static final long MAX_LINK_WAIT_NANOS = TimeUnit.SECONDS.toNanos(2);
     /** Maximum number of queued solicitations. Further ones are rejected, and the loops repeat them. */
     private static final int MAX_QUEUED = 4096;
 
@@ -91,6 +95,44 @@ public final class KernelIpHost implements IpHost {
     @Override
     public NetworkSnapshot snapshot() {
         return monitor.snapshot();
+    }
+
+    /**
+     * {@inheritDoc} Another thread reads the kernel's notifications, and late on a host whose network often changes. So
+     * this waits for the next snapshots if the kernel has a link that the present one lacks.
+     */
+    @Override
+    public Link link(String name) throws IOException {
+        Link known = snapshot().link(name);
+        if (known != null || !kernelHasLink(name)) {
+            return known;
+        }
+        CountDownLatch read = new CountDownLatch(1);
+        Consumer<NetworkSnapshot> listener = snapshot -> {
+            if (snapshot.link(name) != null) {
+                read.countDown();
+            }
+        };
+        addListener(listener);
+        try {
+            listener.accept(snapshot());
+            if (!read.await(MAX_LINK_WAIT_NANOS, TimeUnit.NANOSECONDS)) {
+                LOGGER.warn("the kernel has the interface {}, but has not reported it for {} s", name,
+                        TimeUnit.NANOSECONDS.toSeconds(MAX_LINK_WAIT_NANOS));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            removeListener(listener);
+        }
+        return snapshot().link(name);
+    }
+
+    /** Returns whether the network namespace of the calling thread has an interface of this name. */
+    private static boolean kernelHasLink(String name) throws IOException {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/thread-self/net/dev"))) {
+            return lines.anyMatch(line -> line.stripLeading().startsWith(name + ":"));
+        }
     }
 
     /** Uses the routes of the snapshot. If the host has policy rules, the kernel is queried for each path instead. */
