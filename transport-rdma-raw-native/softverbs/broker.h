@@ -201,7 +201,8 @@ int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec);
 /* Any thread may call this. Returns the number of stale rules, including those of which the broker may know. */
 uint32_t sv_broker_stale_rules(const struct sv_broker *broker);
-void sv_broker_report_mac_change(struct sv_broker *broker);
+/* Returns false if the report is lost because memory is missing. Call it again then. */
+bool sv_broker_report_mac_change(struct sv_broker *broker);
 void sv_broker_close(struct sv_broker *broker);
 
 #endif

@@ -287,15 +287,17 @@ static bool is_waiting(const struct sv_broker *broker, uint32_t call)
 
 /*
  * Makes the request wait. The broker has a rule for each removal that waits, so its limit of rules is also that of
- * these. Without memory, the rule stays stale.
+ * these. Without memory, the rule stays stale, and the report is lost.
  */
 void sv_broker_send_later(struct sv_broker *broker, const struct sv_broker_request *request)
 {
     if (request->call == SV_BROKER_MAC_CHANGED && is_waiting(broker, SV_BROKER_MAC_CHANGED))
         return;
     struct sv_broker_waiting *waiting = sv_alloc_zeroed(sizeof *waiting);
-    if (waiting == NULL)
+    if (waiting == NULL) {
+        broker->lost_mac_report |= request->call == SV_BROKER_MAC_CHANGED;
         return;
+    }
     waiting->request = *request;
     *(broker->first_waiting == NULL ? &broker->first_waiting : &broker->last_waiting->next) = waiting;
     broker->last_waiting = waiting;

@@ -31,6 +31,7 @@ struct sv_broker {
     unsigned unanswered;        /* requests that were sent on this connection and have no reply yet */
     /* Requests that wait until the broker answers, in the order of sending. */
     struct sv_broker_waiting *first_waiting, *last_waiting;
+    bool lost_mac_report;       /* memory to queue the report was missing */
     int error;                  /* reason for which no further request is sent, or 0 */
     /* For resuming the device. The descriptors belong to the caller of sv_broker_open(). */
     struct sv_broker_open wanted;

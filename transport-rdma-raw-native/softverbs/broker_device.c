@@ -309,10 +309,12 @@ uint32_t sv_broker_stale_rules(const struct sv_broker *broker)
 }
 
 /* Does not resume the device: the receive thread calls this. The next broker reads the address itself. */
-void sv_broker_report_mac_change(struct sv_broker *broker)
+bool sv_broker_report_mac_change(struct sv_broker *broker)
 {
     struct sv_broker_request request;
+    broker->lost_mac_report = false;
     memset(&request, 0, sizeof request);
     request.call = SV_BROKER_MAC_CHANGED;
     (void)transact_or_postpone(broker, &request);
+    return !broker->lost_mac_report;
 }

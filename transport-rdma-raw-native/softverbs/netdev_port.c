@@ -229,7 +229,7 @@ void sv_netdev_port_update_steering_mac(struct sv_netdev_port *port)
         return;
     port->mac_update_pending = false;
     if (port->broker != NULL)
-        sv_broker_report_mac_change(port->broker);
+        port->mac_update_pending = !sv_broker_report_mac_change(port->broker);
     else if (port->steering != NULL)
         sv_kernel_steering_set_mac(port->steering, port->device->mac);
     pthread_mutex_unlock(&port->device->rules_mutex);

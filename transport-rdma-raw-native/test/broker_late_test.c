@@ -36,7 +36,9 @@ static int64_t time_millis;
 static int broker_socket;
 static bool is_answering;
 static bool is_short_of_memory;
+static bool has_no_heap;
 static unsigned removals;       /* that the broker has answered */
+static unsigned mac_reports;    /* the same */
 
 /* Every second removal is refused: the broker does not have the rule. */
 static void answer(const struct sv_broker_request *request)
@@ -44,6 +46,7 @@ static void answer(const struct sv_broker_request *request)
     struct sv_broker_reply reply = {.version = SV_BROKER_VERSION, .sequence = request->sequence};
     if (request->call == SV_BROKER_REMOVE_RULE && removals++ % 2 == 1)
         reply.error = ENOENT;
+    mac_reports += request->call == SV_BROKER_MAC_CHANGED;
     CHECK_EQ(sizeof reply, send(broker_socket, &reply, sizeof reply, MSG_DONTWAIT));
 }
 
@@ -86,6 +89,12 @@ static ssize_t virtual_sendmsg(int fd, const struct msghdr *message, int flags)
     return -1;
 }
 
+static void *virtual_alloc(size_t bytes)
+{
+    return has_no_heap ? NULL : sv_alloc_zeroed(bytes);
+}
+
+#define sv_alloc_zeroed virtual_alloc
 #define sendmsg virtual_sendmsg
 #define poll virtual_poll
 #define clock_gettime virtual_clock
@@ -102,7 +111,7 @@ static void connect_client(struct sv_broker *broker)
     broker->socket = pair[0];
     broker_socket = pair[1];
     is_answering = false;
-    removals = 0;
+    removals = mac_reports = 0;
     time_millis = 1;
 }
 
@@ -319,7 +328,24 @@ static void test_requests_without_memory_follow_later(void)
     disconnect_client(&broker);
 }
 
+/* The receive thread reports the address again. */
+static void test_a_mac_report_that_cannot_be_queued_is_lost(void)
+{
+    struct sv_broker broker;
+    connect_client(&broker);
+    late_remove_rule(&broker, &rule);
+    is_short_of_memory = has_no_heap = true;
+    CHECK(!late_report_mac_change(&broker));
+    is_short_of_memory = has_no_heap = false;
+    CHECK(late_report_mac_change(&broker));
+    continue_broker();
+    CHECK_EQ(0, late_add_rule(&broker, &rule));
+    CHECK_EQ(1, mac_reports);
+    disconnect_client(&broker);
+}
+
 const struct test broker_late_tests[] = {
+    {"broker client: a MAC report that cannot be queued is lost", test_a_mac_report_that_cannot_be_queued_is_lost},
     {"broker client: a removal without an answer counts until the answer",
      test_a_removal_without_an_answer_counts_until_the_answer},
     {"broker client: an addition without an answer counts until it is undone",
