@@ -232,7 +232,7 @@ int sv_broker_fail(struct sv_broker *broker, int error)
     }
 }
 
-/* Removals have odd sequence numbers, all other requests even ones. */
+/* Removals have odd sequence numbers, all other requests even ones. The request's number is 0 if it was not sent. */
 static int send_numbered(struct sv_broker *broker, struct sv_broker_request *request, int64_t deadline_millis)
 {
     bool is_removal = request->call == SV_BROKER_REMOVE_RULE;
@@ -241,6 +241,8 @@ static int send_numbered(struct sv_broker *broker, struct sv_broker_request *req
     request->sequence = broker->sequence;
     int error = send_request(broker, request, deadline_millis);
     broker->unanswered += error == 0;
+    if (error != 0)
+        request->sequence = 0;
     return error;
 }
 

@@ -44,10 +44,10 @@ static int explain_refusal(const struct sv_broker *broker, int error)
     return sv_explain(error, "the restarted rdma-raw-broker refuses this device: %s", text);
 }
 
-/* Records whether the reply to a step of resuming is still to come. */
-static void record_pending(struct sv_broker *broker, enum sv_broker_pending step, int error)
+/* Records whether the reply to a step of resuming is still to come. The unanswered requests may be others. */
+static void record_pending(struct sv_broker *broker, enum sv_broker_pending step, bool is_sent, int error)
 {
-    bool is_pending = error == ETIMEDOUT && broker->unanswered > 0;
+    bool is_pending = is_sent && error == ETIMEDOUT && broker->unanswered > 0;
     broker->pending = is_pending ? step : SV_BROKER_NOTHING_PENDING;
 }
 
@@ -65,7 +65,7 @@ static int request_resume(struct sv_broker *broker, int *programs_fd)
     int error = broker->pending == SV_BROKER_RESUME_PENDING
         ? sv_broker_receive_pending(broker, &reply, fds, &count)
         : sv_broker_transact_retrying(broker, &request, &reply, fds, &count, BUSY_MILLIS);
-    record_pending(broker, SV_BROKER_RESUME_PENDING, error);
+    record_pending(broker, SV_BROKER_RESUME_PENDING, true, error);   /* the first request of its connection */
     error = explain_refusal(broker, error);
     if (error == 0)
         error = sv_broker_check_namespace(broker, &broker->wanted, broker->ifindex, &reply);
@@ -106,15 +106,17 @@ static int commit(struct sv_broker *broker, int programs_fd)
     unsigned count;
     memset(&request, 0, sizeof request);
     request.call = SV_BROKER_COMMIT;
-    int error = broker->pending == SV_BROKER_COMMIT_PENDING
+    const bool was_pending = broker->pending == SV_BROKER_COMMIT_PENDING;
+    int error = was_pending
         ? sv_broker_receive_pending(broker, &reply, fds, &count)
         : sv_broker_transact(broker, &request, &reply, fds, &count);
+    const bool is_sent = was_pending || request.sequence != 0;
     sv_broker_close_fds(fds, count);
-    record_pending(broker, SV_BROKER_COMMIT_PENDING, error);
+    record_pending(broker, SV_BROKER_COMMIT_PENDING, is_sent, error);
     if (broker->pending == SV_BROKER_COMMIT_PENDING)
         broker->pending_programs_fd = programs_fd;
     else
-        hold_programs(broker, programs_fd, error == 0, broker->error != 0);
+        hold_programs(broker, programs_fd, error == 0, is_sent && broker->error != 0);
     return explain_refusal(broker, error);
 }
 

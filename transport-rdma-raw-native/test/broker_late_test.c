@@ -27,7 +27,9 @@
 #define _GNU_SOURCE
 #include "harness.h"
 #include "broker_client.h"
+#include "broker_scene.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -344,8 +346,73 @@ static void test_a_mac_report_that_cannot_be_queued_is_lost(void)
     disconnect_client(&broker);
 }
 
+/* ---- resuming ---- */
+
+static int open_null(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+/* A connection to a successor, which has received the request to resume the device and not answered it. */
+static void begin_resuming(struct sv_broker *broker, struct sv_broker_request *request)
+{
+    int programs_fd;
+    connect_client(broker);
+    broker->queue_count = 1;
+    broker->held_count = 1;
+    broker->held[0] = broker->programs_fd = open_null();
+    CHECK_EQ(ETIMEDOUT, request_resume(broker, &programs_fd));
+    CHECK_EQ(SV_BROKER_RESUME_PENDING, broker->pending);
+    CHECK_EQ(sizeof *request, recv(broker_socket, request, sizeof *request, MSG_DONTWAIT));
+}
+
+static void answer_resume(const struct sv_broker *broker, const struct sv_broker_request *request)
+{
+    const struct sv_broker_reply reply = {.version = SV_BROKER_VERSION, .sequence = request->sequence};
+    CHECK_EQ(0, send_passing_all(broker_socket, &reply, sizeof reply, &broker->programs_fd, 1));
+}
+
+static void end_resuming(struct sv_broker *broker)
+{
+    sv_broker_close_fds(broker->uncertain_fds, broker->uncertain_count);
+    close(broker->programs_fd);
+    if (broker->socket >= 0)
+        close(broker->socket);
+}
+
+/* The interface runs the old program, of which the map must stay. */
+static void test_a_commit_that_was_not_sent_is_not_pending(void)
+{
+    struct sv_broker broker;
+    struct sv_broker_request request;
+    begin_resuming(&broker, &request);
+    CHECK(late_report_mac_change(&broker));
+    answer_resume(&broker, &request);
+    CHECK_EQ(ETIMEDOUT, late_add_rule(&broker, &rule));
+    CHECK_EQ(sizeof request, recv(broker_socket, &request, sizeof request, MSG_DONTWAIT));
+    CHECK_EQ(SV_BROKER_MAC_CHANGED, request.call);
+    CHECK_EQ(SV_BROKER_NOTHING_PENDING, broker.pending);
+    CHECK_EQ(0, broker.uncertain_count);
+    close(broker_socket);
+    end_resuming(&broker);
+}
+
+static void test_a_commit_that_was_not_sent_is_not_uncertain(void)
+{
+    struct sv_broker broker;
+    connect_client(&broker);
+    close(broker_socket);
+    CHECK_EQ(ECONNRESET, commit(&broker, open_null()));
+    CHECK_EQ(0, broker.uncertain_count);
+    close(broker.socket);
+}
+
 const struct test broker_late_tests[] = {
     {"broker client: a MAC report that cannot be queued is lost", test_a_mac_report_that_cannot_be_queued_is_lost},
+    {"broker client: a commit that was not sent is not pending", test_a_commit_that_was_not_sent_is_not_pending},
+    {"broker client: a commit that was not sent is not uncertain", test_a_commit_that_was_not_sent_is_not_uncertain},
     {"broker client: a removal without an answer counts until the answer",
      test_a_removal_without_an_answer_counts_until_the_answer},
     {"broker client: an addition without an answer counts until it is undone",
