@@ -211,6 +211,15 @@ static int begin_to_resume(struct sv_broker *broker)
     return attempt_in_time(broker);
 }
 
+/* Continues the pending attempt. If the late broker has ended or closed the connection, the next one need not wait. */
+static int continue_attempt(struct sv_broker *broker)
+{
+    int error = attempt_in_time(broker);
+    if (error == ECONNRESET)
+        broker->next_resume_millis = 0;
+    return error;
+}
+
 /*
  * Resumes the device of a broker that has ended. Returns 0 or an errno with an explanation. The caller ends the common
  * deadline.
@@ -219,10 +228,9 @@ static int resume(struct sv_broker *broker)
 {
     sv_assert_may_block();
     if (broker->pending != SV_BROKER_NOTHING_PENDING) {
-        int error = attempt_in_time(broker);
+        int error = continue_attempt(broker);
         if (error != ECONNRESET)
             return error;
-        broker->next_resume_millis = 0;     /* the late broker has ended or has closed the connection */
     }
     return begin_to_resume(broker);
 }
@@ -279,12 +287,16 @@ int sv_broker_add_rule(struct sv_broker *broker, const struct sv_rule_spec *spec
 }
 
 /*
- * Sends the request after the commit if that is pending. If an earlier step is pending, the next ones do not add the
- * removed rule, and the broker may have read the MAC address already.
+ * Reads the reply to a pending commit if it has arrived. No request is sent while a step is pending. Behind a commit it
+ * is queued. Behind RESUME a removal is dropped: the rule is not added again.
  */
 static int transact_or_postpone(struct sv_broker *broker, struct sv_broker_request *request)
 {
     bool is_removal = request->call == SV_BROKER_REMOVE_RULE;
+    if (broker->pending == SV_BROKER_COMMIT_PENDING) {
+        (void)continue_attempt(broker);
+        broker->deadline_millis = 0;
+    }
     if (broker->pending == SV_BROKER_NOTHING_PENDING)
         return transact_without_fds(broker, request);
     if (broker->pending == SV_BROKER_COMMIT_PENDING || !is_removal)
@@ -294,8 +306,8 @@ static int transact_or_postpone(struct sv_broker *broker, struct sv_broker_reque
 }
 
 /*
- * Does not resume the device: an attempt would block the caller, and a failed one would delay the next. The rule is
- * stale instead. The next addition resumes the device without it.
+ * Begins no attempt to resume: it would block the caller, and a failed one would delay the next. The rule is stale
+ * instead. The next addition resumes the device without it.
  */
 void sv_broker_remove_rule(struct sv_broker *broker, const struct sv_rule_spec *spec)
 {
@@ -310,7 +322,7 @@ uint32_t sv_broker_stale_rules(const struct sv_broker *broker)
     return atomic_load(&broker->stale_rules);
 }
 
-/* Does not resume the device: the receive thread calls this. The next broker reads the address itself. */
+/* Begins no attempt to resume: the receive thread calls this. The next broker reads the address itself. */
 bool sv_broker_report_mac_change(struct sv_broker *broker)
 {
     struct sv_broker_request request;

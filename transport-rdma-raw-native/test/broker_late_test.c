@@ -382,6 +382,34 @@ static void end_resuming(struct sv_broker *broker)
         close(broker->socket);
 }
 
+/* The broker has executed the commit meanwhile, so its program has the rule. */
+static void test_a_removal_and_a_mac_report_reach_a_broker_after_its_late_commit(void)
+{
+    struct sv_broker broker;
+    for (int is_removal = 0; is_removal < 2; is_removal++) {
+        connect_client(&broker);
+        broker.queue_count = 1;
+        broker.programs_fd = open_null();
+        CHECK_EQ(ETIMEDOUT, commit(&broker, open_null()));
+        CHECK_EQ(SV_BROKER_COMMIT_PENDING, broker.pending);
+        late_remove_rule(&broker, &rule);       /* queued */
+        continue_broker();
+        if (is_removal)
+            late_remove_rule(&broker, &rule);
+        else
+            CHECK(late_report_mac_change(&broker));
+        CHECK_EQ(SV_BROKER_NOTHING_PENDING, broker.pending);
+        CHECK_EQ(0, broker.deadline_millis);
+        answer_all();
+        CHECK_EQ(1 + is_removal, removals);
+        CHECK_EQ(!is_removal, mac_reports);
+        CHECK_EQ(0, late_add_rule(&broker, &rule));
+        CHECK_EQ(0, late_stale_rules(&broker));
+        close(broker_socket);
+        end_resuming(&broker);
+    }
+}
+
 /* The interface runs the old program, of which the map must stay. */
 static void test_a_commit_that_was_not_sent_is_not_pending(void)
 {
@@ -411,6 +439,8 @@ static void test_a_commit_that_was_not_sent_is_not_uncertain(void)
 
 const struct test broker_late_tests[] = {
     {"broker client: a MAC report that cannot be queued is lost", test_a_mac_report_that_cannot_be_queued_is_lost},
+    {"broker client: a removal and a MAC report reach a broker after its late commit",
+     test_a_removal_and_a_mac_report_reach_a_broker_after_its_late_commit},
     {"broker client: a commit that was not sent is not pending", test_a_commit_that_was_not_sent_is_not_pending},
     {"broker client: a commit that was not sent is not uncertain", test_a_commit_that_was_not_sent_is_not_uncertain},
     {"broker client: a removal without an answer counts until the answer",
