@@ -146,20 +146,20 @@ static int resume_here(struct sv_broker *broker)
 }
 
 /* Each attempt at a busy broker makes the others slower, so attempts become rarer. */
-static unsigned backoff_millis(struct sv_broker *broker, int error)
+static unsigned backoff_millis(struct sv_broker *broker, int error, bool has_late_reply)
 {
-    bool is_busy = error == ETIMEDOUT || error == EAGAIN || error == EBUSY;
+    bool is_busy = error == ETIMEDOUT || error == EAGAIN || error == EBUSY || (error == ECONNRESET && has_late_reply);
     broker->busy_attempts = is_busy ? broker->busy_attempts + 1 : 0;
     unsigned doublings = broker->busy_attempts < MAX_DOUBLINGS ? broker->busy_attempts : MAX_DOUBLINGS;
     return sv_broker_random_millis(BACKOFF_MILLIS << doublings);
 }
 
-static void record_failure(struct sv_broker *broker, int error)
+static void record_failure(struct sv_broker *broker, int error, bool has_late_reply)
 {
     snprintf(broker->resume_text, sizeof broker->resume_text, "%s",
              *sv_explanation() != '\0' ? sv_explanation() : strerror(error));
     broker->resume_error = error;
-    broker->next_resume_millis = sv_broker_now_millis() + backoff_millis(broker, error);
+    broker->next_resume_millis = sv_broker_now_millis() + backoff_millis(broker, error, has_late_reply);
 }
 
 /* If the connection is refused, no broker had any work, and the next attempt need not wait. */
@@ -168,7 +168,9 @@ static int attempt_to_resume(struct sv_broker *broker)
     if (broker->uncertain_count == SV_BROKER_MAX_UNCERTAIN)
         return sv_explain(ECONNRESET, "rdma-raw-broker did not answer the last step of resuming this device %d times: "
                           "open the device again", SV_BROKER_MAX_UNCERTAIN);
-    int error = broker->pending == SV_BROKER_NOTHING_PENDING ? sv_broker_connect(broker) : 0;
+    const bool is_late = broker->pending != SV_BROKER_NOTHING_PENDING;
+    const uint32_t last_sequence = broker->sequence;
+    int error = is_late ? 0 : sv_broker_connect(broker);
     if (error == ECONNREFUSED || error == ENOENT)
         return sv_explain(ECONNRESET, "rdma-raw-broker at '%s' has ended: start it again; until then the rules of its "
                           "devices can't change", sv_broker_path());
@@ -177,7 +179,7 @@ static int attempt_to_resume(struct sv_broker *broker)
     if (error == 0)
         broker->busy_attempts = 0;
     else if (broker->pending == SV_BROKER_NOTHING_PENDING)
-        record_failure(broker, error);
+        record_failure(broker, error, is_late && broker->sequence != last_sequence);
     return error;
 }
 
@@ -211,11 +213,15 @@ static int begin_to_resume(struct sv_broker *broker)
     return attempt_in_time(broker);
 }
 
-/* Continues the pending attempt. If the late broker has ended or closed the connection, the next one need not wait. */
+/*
+ * Continues the pending attempt. If the connection has ended without a reply, the next attempt need not wait. If the
+ * reply was there, this process read it too late, and a new attempt would make the broker slower.
+ */
 static int continue_attempt(struct sv_broker *broker)
 {
+    const uint32_t last_sequence = broker->sequence;
     int error = attempt_in_time(broker);
-    if (error == ECONNRESET)
+    if (error == ECONNRESET && broker->sequence == last_sequence)
         broker->next_resume_millis = 0;
     return error;
 }

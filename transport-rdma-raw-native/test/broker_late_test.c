@@ -410,6 +410,23 @@ static void test_a_removal_and_a_mac_report_reach_a_broker_after_its_late_commit
     }
 }
 
+/* The application tries again later than the broker keeps an idle connection. Each new attempt would block it. */
+static void test_a_reply_read_too_late_counts_as_of_a_busy_broker(void)
+{
+    struct sv_broker broker;
+    struct sv_broker_request request;
+    CHECK_EQ(0, setenv("SOFTVERBS_BROKER", "/nonexistent", 1));
+    begin_resuming(&broker, &request);
+    answer_resume(&broker, &request);
+    close(broker_socket);
+    CHECK_EQ(ECONNRESET, late_add_rule(&broker, &rule));
+    CHECK_EQ(1, broker.busy_attempts);
+    CHECK(broker.next_resume_millis >= time_millis + 2 * BACKOFF_MILLIS);
+    CHECK_EQ(0, broker.uncertain_count);        /* the commit was not sent */
+    CHECK_EQ(0, unsetenv("SOFTVERBS_BROKER"));
+    end_resuming(&broker);
+}
+
 /* The interface runs the old program, of which the map must stay. */
 static void test_a_commit_that_was_not_sent_is_not_pending(void)
 {
@@ -441,6 +458,8 @@ const struct test broker_late_tests[] = {
     {"broker client: a MAC report that cannot be queued is lost", test_a_mac_report_that_cannot_be_queued_is_lost},
     {"broker client: a removal and a MAC report reach a broker after its late commit",
      test_a_removal_and_a_mac_report_reach_a_broker_after_its_late_commit},
+    {"broker client: a reply read too late counts as of a busy broker",
+     test_a_reply_read_too_late_counts_as_of_a_busy_broker},
     {"broker client: a commit that was not sent is not pending", test_a_commit_that_was_not_sent_is_not_pending},
     {"broker client: a commit that was not sent is not uncertain", test_a_commit_that_was_not_sent_is_not_uncertain},
     {"broker client: a removal without an answer counts until the answer",
