@@ -350,6 +350,12 @@ static int catch_up(struct sv_broker *broker, int64_t deadline_millis)
     return 0;
 }
 
+/* The request is sent with the queue if the broker is late, so its caller need not wait for earlier replies. */
+static bool is_queued_if_late(const struct sv_broker_request *request)
+{
+    return request->call == SV_BROKER_REMOVE_RULE || request->call == SV_BROKER_MAC_CHANGED;
+}
+
 /*
  * Handles a request that timed out. A removal that was not sent waits. An addition that was sent is followed by its
  * removal: the broker executes requests in order, so the rule is gone in the end. It is stale until then. The
@@ -365,7 +371,7 @@ static void postpone(struct sv_broker *broker, const struct sv_broker_request *r
         atomic_fetch_add(&broker->stale_rules, 1);
         later.call = SV_BROKER_REMOVE_RULE;
     }
-    if (later.call == SV_BROKER_REMOVE_RULE || later.call == SV_BROKER_MAC_CHANGED)
+    if (is_queued_if_late(&later))
         sv_broker_send_later(broker, &later);
     (void)send_waiting(broker);
 }
@@ -391,7 +397,7 @@ int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *reque
     *count = 0;
     if (broker->error != 0)
         return sv_broker_fail(broker, broker->error);
-    int error = catch_up(broker, deadline_millis);
+    int error = catch_up(broker, is_queued_if_late(request) ? 0 : deadline_millis);
     const bool is_late = error == ETIMEDOUT;
     if (error == 0)
         error = send_numbered(broker, request, deadline_millis);

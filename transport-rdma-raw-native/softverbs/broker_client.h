@@ -76,7 +76,8 @@ int sv_broker_fail(struct sv_broker *broker, int error);
  *
  * After a timeout the connection can still be used. Until the broker answers again, requests fail at once. A removal or
  * a report of the MAC address is sent all the same if it fits, and else with the first request after the answer.
- * Stores the request's sequence number, which is not 0, if it was sent.
+ * Neither waits for the replies to earlier requests. Stores the request's sequence number, which is not 0, if it was
+ * sent.
  */
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count);

@@ -182,7 +182,11 @@ static void test_many_removals_wait_once_for_a_broker_that_does_not_answer(void)
     CHECK_EQ(FIRST_MILLIS, time_millis - start);
     CHECK_EQ(RULES, late_stale_rules(&broker));
     continue_broker();
+    start = time_millis;
     late_remove_rule(&broker, &rule);
+    CHECK_EQ(start, time_millis);
+    answer_all();
+    CHECK_EQ(0, late_add_rule(&broker, &rule));
     CHECK_EQ(1 + RULES, removals);
     CHECK_EQ(0, late_stale_rules(&broker));
     is_answering = false;
@@ -229,6 +233,36 @@ static void test_an_addition_waits_for_a_broker_that_catches_up(void)
     is_answering = true;                    /* the others, when the client waits */
     CHECK_EQ(0, late_add_rule(&broker, &rule));
     CHECK_EQ(REMOVALS, removals);
+    CHECK_EQ(0, late_stale_rules(&broker));
+    disconnect_client(&broker);
+}
+
+static void answer_next(uint32_t call)
+{
+    struct sv_broker_request request;
+    CHECK_EQ(sizeof request, recv(broker_socket, &request, sizeof request, MSG_DONTWAIT));
+    CHECK_EQ(call, request.call);
+    answer(&request);
+}
+
+/* The broker answers a request now and then. An event loop that removes a rule does not wait for each. */
+static void test_a_removal_does_not_wait_for_earlier_replies(void)
+{
+    enum { REMOVALS = 3 };
+    struct sv_broker broker;
+    connect_client(&broker);
+    for (int i = 0; i < REMOVALS; i++)
+        late_remove_rule(&broker, &rule);
+    int64_t start = time_millis;
+    answer_next(SV_BROKER_REMOVE_RULE);
+    late_remove_rule(&broker, &rule);
+    answer_next(SV_BROKER_REMOVE_RULE);
+    CHECK(late_report_mac_change(&broker));
+    CHECK_EQ(start, time_millis);
+    continue_broker();
+    CHECK_EQ(0, late_add_rule(&broker, &rule));
+    CHECK_EQ(1 + REMOVALS, removals);
+    CHECK_EQ(1, mac_reports);
     CHECK_EQ(0, late_stale_rules(&broker));
     disconnect_client(&broker);
 }
@@ -455,6 +489,7 @@ static void test_a_commit_that_was_not_sent_is_not_uncertain(void)
 }
 
 const struct test broker_late_tests[] = {
+    {"broker client: a removal does not wait for earlier replies", test_a_removal_does_not_wait_for_earlier_replies},
     {"broker client: a MAC report that cannot be queued is lost", test_a_mac_report_that_cannot_be_queued_is_lost},
     {"broker client: a removal and a MAC report reach a broker after its late commit",
      test_a_removal_and_a_mac_report_reach_a_broker_after_its_late_commit},
