@@ -67,7 +67,7 @@ static void start_session(struct server *server, struct client *client)
         refuse_fds(client->session_fd);
     if (client->is_refused) {
         server->counters.refused++;
-        (void)sv_explain(EAGAIN, "a further connection: one user may have %d", SERVER_MAX_CLIENTS_OF_USER);
+        (void)sv_explain(EAGAIN, "too many connections: a user may have at most %d", SERVER_MAX_CLIENTS_OF_USER);
         server_log_refusal(server, client);
     } else {
         server->counters.accepted++;

@@ -46,8 +46,8 @@ int sv_bond_find(const char *netdev, int ifindex, struct sv_bond *bond);
  */
 int sv_bond_read_again(struct sv_bond *bond);
 /*
- * Records a failed attempt to open the leg. The pause before the next one doubles each time, up to a minute: a leg that
- * never opens takes little of the receive thread's time. A leg that leaves the bond and joins again is new.
+ * Records a failed attempt to open the leg. The pause before the next one doubles each time, up to a minute. A leg
+ * that never opens costs the receive thread little time. The pause is reset when the leg rejoins the bond.
  */
 void sv_bond_leg_has_failed(struct sv_bond_leg *leg, uint64_t now_millis);
 /* Returns the leg, or NULL. */
@@ -55,7 +55,7 @@ const struct sv_bond_leg *sv_bond_find_leg(const struct sv_bond *bond, int ifind
 
 /*
  * Returns a number that is the same for all frames of a flow. The policy is the bond's and decides which headers make a
- * flow. The kernel may choose another leg for the same flow. Of encapsulated frames, the outer headers count.
+ * flow. The kernel may choose another leg for the same flow. For encapsulated frames, it hashes the outer headers.
  */
 uint32_t sv_bond_hash_flow(uint32_t policy, const uint8_t *frame, uint32_t length);
 

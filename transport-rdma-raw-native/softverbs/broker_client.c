@@ -21,7 +21,7 @@
 /* For a device, the broker loads programs. On a busy machine the kernel's verifier needs seconds for them. */
 enum { OPEN_TIMEOUT_MILLIS = 20000, REPLY_TIMEOUT_MILLIS = 5000, MIN_PAUSE_MILLIS = 25,
        MAX_PAUSE_MILLIS = 200 };
-/* With more unanswered requests, the answers of a broker that continues might not fit into the socket. */
+/* Maximum number of unanswered requests. All their replies must fit into the socket when a stopped broker continues. */
 enum { MAX_UNANSWERED = 64 };
 
 const char *sv_broker_path(void)
@@ -195,8 +195,8 @@ static int explain_timeout(const struct sv_broker *broker, uint32_t call)
 
 static int explain_not_sent(void)
 {
-    return sv_explain(ETIMEDOUT, "a request to rdma-raw-broker at '%s' can't be sent: it does not read, or memory is "
-                      "missing; try again", sv_broker_path());
+    return sv_explain(ETIMEDOUT, "cannot send a request to rdma-raw-broker at '%s': the broker does not read its "
+                      "socket, or the kernel has no memory. Try again.", sv_broker_path());
 }
 
 static int explain_late(void)
@@ -288,8 +288,8 @@ static bool is_waiting(const struct sv_broker *broker, uint32_t call)
 }
 
 /*
- * Makes the request wait. The broker has a rule for each removal that waits, so its limit of rules is also that of
- * these. Without memory, the rule stays stale, and the report is lost.
+ * Queues the request. Each queued removal names a rule of the broker, so GRANT_MAX_RULES bounds the queue. Without
+ * memory, the rule stays stale, and the report is lost.
  */
 void sv_broker_send_later(struct sv_broker *broker, const struct sv_broker_request *request)
 {
@@ -331,8 +331,8 @@ static int send_waiting(struct sv_broker *broker)
 }
 
 /*
- * Receives the replies to earlier requests, and sends those that wait. A broker that has not answered the last request
- * in time is not waited for again, until it answers. Returns ETIMEDOUT if it is still late.
+ * Receives the replies to earlier requests, and sends those that wait. If the last request timed out, does not wait
+ * before the first late reply has arrived. Returns ETIMEDOUT if the broker is still late.
  */
 static int catch_up(struct sv_broker *broker, int64_t deadline_millis)
 {

@@ -12,7 +12,7 @@
 enum { SV_BROKER_CLOSE_MILLIS = 1000, SV_BROKER_MAX_UNCERTAIN = 4 };
 /*
  * An attempt to resume has this time: one step for the broker's new maps and programs, one for the rules and the
- * commit. While the broker is late, it has only the brief time for the first step.
+ * commit. If the last attempt failed at a busy broker, the first step has SV_BROKER_LATE_STEP_MILLIS only.
  */
 enum { SV_BROKER_STEP_MILLIS = 5000, SV_BROKER_RESUME_MILLIS = 2 * SV_BROKER_STEP_MILLIS,
        SV_BROKER_LATE_STEP_MILLIS = 100 };
@@ -75,9 +75,8 @@ int sv_broker_fail(struct sv_broker *broker, int error);
  * then belong to the caller. Returns 0 or an errno with an explanation.
  *
  * After a timeout the connection can still be used. Until the broker answers again, requests fail at once. A removal or
- * a report of the MAC address is sent all the same if it fits, and else with the first request after the answer.
- * Neither waits for the replies to earlier requests. Stores the request's sequence number, which is not 0, if it was
- * sent.
+ * MAC report is still sent if the socket has room, otherwise with the first request after the reply. Neither waits for
+ * the replies to earlier requests. Stores the request's sequence number, which is not 0, if it was sent.
  */
 int sv_broker_transact(struct sv_broker *broker, struct sv_broker_request *request, struct sv_broker_reply *reply,
                        int fds[SV_BROKER_MAX_FDS], unsigned *count);

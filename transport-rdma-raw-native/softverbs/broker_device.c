@@ -227,8 +227,8 @@ static int continue_attempt(struct sv_broker *broker)
 }
 
 /*
- * Resumes the device of a broker that has ended. Returns 0 or an errno with an explanation. The caller ends the common
- * deadline.
+ * Resumes the device of a broker that has ended. Returns 0 or an errno with an explanation. The caller resets
+ * deadline_millis.
  */
 static int resume(struct sv_broker *broker)
 {

@@ -351,7 +351,7 @@ static void test_requests_without_memory_follow_later(void)
     continue_broker();
     is_short_of_memory = true;
     CHECK_EQ(ETIMEDOUT, late_add_rule(&broker, &rule));
-    CHECK(strstr(sv_explanation(), "can't be sent") != NULL);
+    CHECK(strstr(sv_explanation(), "cannot send a request") != NULL);
     CHECK_EQ(0, late_stale_rules(&broker));
     late_remove_rule(&broker, &rule);
     CHECK_EQ(ETIMEDOUT, late_add_rule(&broker, &rule));
