@@ -9,6 +9,7 @@
 #include <net/ethernet.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -441,6 +442,7 @@ static pid_t fork_broker_that_stops(struct scene *scene, unsigned long requests)
     pid_t pid = fork();
     if (pid != 0)
         return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     struct server *server = server_create(scene->listener, &scene->policy, false);
     while (server != NULL && server_run_once(server)) {
         if (!has_stopped && server_counters(server)->requests >= requests)
