@@ -14,6 +14,7 @@ import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.loop.OutboundMessages;
 import io.rdmaraw.memory.ExclusiveContent;
 import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.ReceiveBurst;
 import io.rdmaraw.verbs.flow.FlowSpec;
@@ -347,6 +348,11 @@ public final class RdmaRawChannel extends AbstractRdmaRawChannel {
         @Override
         public RdmaRawMetered statistics() {
             return statistics;
+        }
+
+        @Override
+        public FrameDrops<?> frameDrops() {
+            return RdmaRawChannelStatistics.TABLE.frameDrops(statistics);
         }
     }
 

@@ -17,7 +17,7 @@ public final class RdmaRawChannelStatistics implements RdmaRawMetered {
                     "bytes of the frames fired into the pipeline")
             .drop("not-read", RdmaRawChannelStatistics::droppedNotRead,
                     "frames dropped because reads were paused and the backlog was full")
-            .drop("closed", RdmaRawChannelStatistics::droppedAtClose,
+            .otherDrop("closed", RdmaRawChannelStatistics::droppedAtClose,
                     "frames in the backlog when the channel was closed")
             .drop("not-allocated", RdmaRawChannelStatistics::droppedUnallocated,
                     "frames dropped because the channel's ALLOCATOR had no buffer")

@@ -18,6 +18,7 @@ import io.rdmaraw.host.userspace.UserspaceDatagramNetwork;
 import io.rdmaraw.host.userspace.UserspaceHostConfig;
 import io.rdmaraw.host.userspace.UserspaceIpHost;
 import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.net.socket.NumberedOptions;
 import io.rdmaraw.udp.DatagramCounters;
 import io.rdmaraw.udp.DatagramEndpoint;
@@ -285,6 +286,11 @@ public final class RdmaRawDatagramChannel extends MulticastDatagramChannel {
         @Override
         public RdmaRawMetered statistics() {
             return statistics;
+        }
+
+        @Override
+        public FrameDrops<?> frameDrops() {
+            return RdmaRawDatagramStatistics.TABLE.frameDrops(statistics);
         }
     }
 

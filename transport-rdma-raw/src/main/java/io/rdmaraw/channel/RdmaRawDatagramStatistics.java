@@ -41,14 +41,15 @@ public final class RdmaRawDatagramStatistics implements RdmaRawMetered {
                     "datagrams for another peer, group or source")
             .drop("not-read", RdmaRawDatagramStatistics::droppedNotRead,
                     "datagrams dropped because reads were paused and SO_RCVBUF was full")
-            .drop("closed", RdmaRawDatagramStatistics::droppedAtClose, "unread datagrams when the channel was closed")
+            .otherDrop("closed", RdmaRawDatagramStatistics::droppedAtClose,
+                    "unread datagrams when the channel was closed")
             .drop("not-allocated", RdmaRawDatagramStatistics::droppedUnallocated,
                     "datagrams dropped because the channel's ALLOCATOR had no buffer")
             .copy("foreign-allocator", RdmaRawDatagramStatistics::copiedForAllocator,
                     "received datagrams copied because the channel's ALLOCATOR is not the transport's")
             .drop("fragment", RdmaRawDatagramStatistics::droppedFragments,
                     "fragments that overlapped, were too many or too late, or belonged to a malformed packet")
-            .drop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved,
+            .otherDrop("unresolved", RdmaRawDatagramStatistics::droppedUnresolved,
                     "datagrams to a next hop with an unknown MAC address")
             .error("port-unreachable", RdmaRawDatagramStatistics::portUnreachable,
                     "ICMP errors about datagrams to a closed port");

@@ -1,108 +1,116 @@
 package io.rdmaraw.device;
 
 import io.rdmaraw.capture.FrameTap;
-import io.rdmaraw.metrics.RdmaRawMetered;
-import io.rdmaraw.metrics.RdmaRawMetric;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.queue.ReceiveBurst;
-
-import java.util.IdentityHashMap;
-import java.util.List;
-import java.util.Map;
 
 /**
  * Finds out why captured frames are dropped, by reading the counters of drops before and after each frame. So the code
- * that drops frames only counts, and the reasons in captures are those of the counters. Used on the loop's thread only.
+ * that drops frames only counts, and the reasons in captures are those of the counters. Frames that are merged into one
+ * segment have the same reason. Used on the loop's thread only.
  */
 final class DropWatch {
-    private final ReceiveBurst burst;
-    private final Counts queueCounts;
-    private final Counts receiverCounts;
-    private FrameReceiver[] receivers;
-    private FrameTap tap;
-    /** Position of the present frame in the tap, or -1 if there is none. */
-    private long position;
+    private static final FrameReceiver[] NONE = {};
 
-    /** The counters of one object. */
+    private final ReceiveBurst burst;
+    private final Counts queueCounts = new Counts();
+    private final Counts receiverCounts = new Counts();
+    private final FrameDrops<?> queueDrops;
+    private FrameReceiver[] receivers = NONE;
+    private FrameDrops<?> receiverDropsOrNull;
+    private FrameTap tap;
+    /** Index of the present frame, or -1 if there is none. */
+    private int present = -1;
+
+    /** The counters of one object, read before the present frame. */
     private static final class Counts {
-        private final Map<List<RdmaRawMetric>, RdmaRawMetric[]> dropsOfClass = new IdentityHashMap<>();
-        private RdmaRawMetered source;
-        private RdmaRawMetric[] drops = {};
+        private FrameDrops<?> dropsOrNull;
         private long[] values = {};
 
-        void read(RdmaRawMetered newSourceOrNull) {
-            source = newSourceOrNull;
-            drops = source == null ? new RdmaRawMetric[0]
-                    : dropsOfClass.computeIfAbsent(source.metrics(), Counts::dropsOfFrames);
-            if (values.length < drops.length) {
-                values = new long[drops.length];
-            }
-            for (int i = 0; i < drops.length; i++) {
-                values[i] = source.value(drops[i]);
-            }
-        }
-
-        /** Excludes the counters of the device, which count frames that no queue has received. */
-        private static RdmaRawMetric[] dropsOfFrames(List<RdmaRawMetric> metrics) {
-            return metrics.stream().filter(metric -> metric.kind() == RdmaRawMetric.Kind.DROP
-                    && metric.scope() == RdmaRawMetric.Scope.OWN).toArray(RdmaRawMetric[]::new);
-        }
-
-        /** Returns the reason that has counted since {@link #read}, or null. */
-        String reasonOrNull() {
-            for (int i = 0; i < drops.length; i++) {
-                if (source.value(drops[i]) != values[i]) {
-                    return drops[i].name();
+        void read(FrameDrops<?> newDropsOrNull) {
+            dropsOrNull = newDropsOrNull;
+            if (dropsOrNull != null) {
+                if (values.length < dropsOrNull.size()) {
+                    values = new long[dropsOrNull.size()];
                 }
+                dropsOrNull.read(values);
             }
-            return null;
+        }
+
+        /** Returns the reason that was counted since {@link #read}, or null. */
+        String reasonOrNull() {
+            return dropsOrNull == null ? null : dropsOrNull.reasonSinceOrNull(values);
         }
     }
 
-    DropWatch(ReceiveBurst burst, RdmaRawMetered queueStatistics) {
+    DropWatch(ReceiveBurst burst, FrameDrops<?> queueDrops) {
         this.burst = burst;
-        queueCounts = new Counts();
-        receiverCounts = new Counts();
-        queueCounts.source = queueStatistics;
+        this.queueDrops = queueDrops;
     }
 
     /** Begins to watch frames of a captured burst. */
     void begin() {
         tap = burst.tapOrNull();
-        position = -1;
+        present = -1;
+        receivers = NONE;
+        receiverDropsOrNull = null;
         burst.setTakeListener(this::onTake);
     }
 
     /** Sets the receivers of the next frames. */
     void setReceivers(FlowTagTable.Entry entryOrNull) {
         endFrame();
-        receivers = entryOrNull == null ? new FrameReceiver[0] : entryOrNull.receivers;
+        receivers = entryOrNull == null ? NONE : entryOrNull.receivers;
+        receiverDropsOrNull = null;
+        try {
+            receiverDropsOrNull = receivers.length == 0 ? null : receivers[0].frameDrops();
+        } catch (RuntimeException | Error e) {
+            tap.fail(e);
+        }
     }
 
     private void onTake(int index) {
         endFrame();
-        position = burst.capturedPosition(index);
-        if (position >= 0) {
-            queueCounts.read(queueCounts.source);
-            receiverCounts.read(receivers.length == 0 ? null : receivers[0].dropCounters());
+        try {
+            queueCounts.read(queueDrops);
+            receiverCounts.read(receiverDropsOrNull);
+            present = index;
+        } catch (RuntimeException | Error e) {
+            tap.fail(e);
         }
     }
 
     /** Writes the reason for which the present frame was dropped, if any, and its channel. */
     private void endFrame() {
+        if (present < 0) {
+            return;
+        }
+        int from = present;
+        present = -1;
+        try {
+            String reason = receiverCounts.reasonOrNull();
+            if (reason == null) {
+                reason = queueCounts.reasonOrNull();
+            }
+            String channel = receivers.length == 1 ? receivers[0].id() : "";
+            for (int i = from; i < burst.takenEnd(); i++) {
+                write(burst.capturedPosition(i), reason, channel);
+            }
+        } catch (RuntimeException | Error e) {
+            tap.fail(e);
+        }
+    }
+
+    private void write(long position, String reasonOrNull, String channel) {
         if (position < 0) {
             return;
         }
-        String reason = receiverCounts.reasonOrNull();
-        if (reason == null) {
-            reason = queueCounts.reasonOrNull();
+        if (reasonOrNull != null) {
+            tap.setReason(position, reasonOrNull);
         }
-        if (reason != null) {
-            tap.setReason(position, reason);
+        if (!channel.isEmpty()) {
+            tap.setChannel(position, channel);
         }
-        if (receivers.length == 1 && !receivers[0].id().isEmpty()) {
-            tap.setChannel(position, receivers[0].id());
-        }
-        position = -1;
     }
 
     void end() {

@@ -41,7 +41,7 @@ final class FrameDispatcher {
         this.attached = attached;
         this.statistics = statistics;
         this.onFailure = onFailure;
-        dropWatch = new DropWatch(burst, statistics);
+        dropWatch = new DropWatch(burst, statistics.frameDrops());
     }
 
     /** Returns whether a burst can be received. The number of frames that wait for {@link #deliver} is limited. */
@@ -163,11 +163,14 @@ final class FrameDispatcher {
             try {
                 while (next < end) {
                     FlowTagTable.Entry entry = tags.entry(burst.flowTag(next));
-                    if (entry == null) {
-                        entry = joinRssRule(burst.flowTag(next));
-                    }
                     if (watchOrNull != null) {
                         watchOrNull.setReceivers(entry);
+                    }
+                    if (entry == null) {
+                        entry = joinRssRule(burst.flowTag(next));
+                        if (watchOrNull != null) {
+                            watchOrNull.setReceivers(entry);
+                        }
                     }
                     int runEnd = dispatchRun(entry, next, end);
                     if (runEnd == next) {

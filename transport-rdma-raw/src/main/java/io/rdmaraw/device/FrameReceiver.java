@@ -2,6 +2,7 @@ package io.rdmaraw.device;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.queue.ReceiveBurst;
 
 /**
@@ -76,7 +77,7 @@ public interface FrameReceiver {
     }
 
     /** Returns the counters of dropped frames, which other receivers may share; null if there are none. */
-    default RdmaRawMetered dropCounters() {
-        return statistics();
+    default FrameDrops<?> frameDrops() {
+        return null;
     }
 }

@@ -4,6 +4,7 @@ import io.rdmaraw.device.FrameReceiver;
 import io.rdmaraw.metrics.RdmaRawMetered;
 import io.rdmaraw.metrics.RdmaRawMetric;
 import io.rdmaraw.metrics.RdmaRawQueueStatistics;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.metrics.internal.MetricTable;
 import io.rdmaraw.queue.FrameQueue;
 import io.rdmaraw.queue.QueueCounters;
@@ -55,11 +56,11 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
             .drop("vlan-tag", s -> s.vlanTaggedFrames,
                     "VLAN-tagged frames that the device delivered for rules of untagged frames; the kernel's VLAN"
                             + " interfaces do not receive them")
-            .drop("send-error", of(c -> c.sendErrors), "frames for which the device reported a send error")
-            .drop("send-refused", of(c -> c.refusedFrames), "frames rejected by the device when posted")
-            .drop("queue-failed", of(c -> c.lostInFlightFrames), "frames in flight when the queue pair failed")
-            .drop("receive-error", of(c -> c.receiveErrors), "receive errors reported by the device")
-            .drop("no-memory", of(c -> c.noMemoryFrames),
+            .otherDrop("send-error", of(c -> c.sendErrors), "frames for which the device reported a send error")
+            .otherDrop("send-refused", of(c -> c.refusedFrames), "frames rejected by the device when posted")
+            .otherDrop("queue-failed", of(c -> c.lostInFlightFrames), "frames in flight when the queue pair failed")
+            .otherDrop("receive-error", of(c -> c.receiveErrors), "receive errors reported by the device")
+            .otherDrop("no-memory", of(c -> c.noMemoryFrames),
                     "frames dropped because handlers held all slots and no direct memory was left for a copy")
             .ofDevice(DROP, "ring-full", s -> s.device.counters().ringFullDrops(),
                     "frames dropped by the interface of softverbs because its ring was full")
@@ -246,6 +247,10 @@ public final class QueueStatistics implements RdmaRawQueueStatistics {
                 }
             });
         }
+    }
+
+    FrameDrops<QueueStatistics> frameDrops() {
+        return TABLE.frameDrops(this);
     }
 
     @Override

@@ -48,6 +48,14 @@ public final class ReceiveBurst {
      * reference.
      */
     public ByteBuf takeFrame(int index) {
+        if (observed && takeListenerOrNull != null) {
+            takeListenerOrNull.accept(index);
+        }
+        return takeMergedFrame(index);
+    }
+
+    /** Like {@link #takeFrame}, for a frame that is processed together with the one taken before. */
+    public ByteBuf takeMergedFrame(int index) {
         takenEnd = index + 1;
         int slotIndex = slotIndices[index];
         ByteBuf frame;
@@ -57,14 +65,8 @@ public final class ReceiveBurst {
         } else {
             frame = slots.openReceived(slotIndex, lengthsBytes[index]);
         }
-        return observed ? observe(frame, index) : frame;
-    }
-
-    private ByteBuf observe(ByteBuf frame, int index) {
-        if (takeListenerOrNull != null) {
-            takeListenerOrNull.accept(index);
-        }
-        return RegisteredByteBufAllocator.tracksReceivedFrames() ? RegisteredByteBufAllocator.track(frame) : frame;
+        return observed && RegisteredByteBufAllocator.tracksReceivedFrames() ? RegisteredByteBufAllocator.track(frame)
+                : frame;
     }
 
     /** Sets the index of the next frame to take. The frames from there on must be taken in order. */
@@ -179,12 +181,17 @@ public final class ReceiveBurst {
         }
         tapOrNull = tap;
         observed = true;
+        boolean captured = false;
         try {
             for (int i = 0; i < size; i++) {
                 int slotIndex = slotIndices[i];
                 tap.add(slotIndex == COPIED ? copies[i].memoryAddress() + copies[i].readerIndex()
                         : slots.slot(slotIndex).slotAddress(), lengthsBytes[i]);
                 positions[i] = tap.endFrame(false);
+                captured |= positions[i] >= 0;
+            }
+            if (!captured) {
+                endCapture();
             }
         } catch (RuntimeException | Error e) {
             tap.fail(e);
@@ -207,7 +214,8 @@ public final class ReceiveBurst {
     /**
      * Sets a listener for the captured frames.
      *
-     * @param listenerOrNull receives the index of each frame before it is taken; null for none
+     * @param listenerOrNull receives the index of each frame before it is taken, except those of
+     *                       {@link #takeMergedFrame}; null for none
      */
     public void setTakeListener(IntConsumer listenerOrNull) {
         takeListenerOrNull = listenerOrNull;

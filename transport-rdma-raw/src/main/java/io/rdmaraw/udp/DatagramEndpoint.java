@@ -15,6 +15,7 @@ import io.rdmaraw.host.KernelSocket;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.loop.LoopDescriptors;
 import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.socket.SocketErrorQueue;
 import io.rdmaraw.queue.ReceiveBurst;
@@ -358,6 +359,11 @@ public final class DatagramEndpoint {
         @Override
         public RdmaRawMetered statistics() {
             return owner.statistics();
+        }
+
+        @Override
+        public FrameDrops<?> frameDrops() {
+            return owner.frameDrops();
         }
     }
 

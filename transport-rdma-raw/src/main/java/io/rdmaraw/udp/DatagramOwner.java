@@ -2,6 +2,7 @@ package io.rdmaraw.udp;
 
 import io.rdmaraw.device.QueueEvent;
 import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.internal.FrameDrops;
 
 import java.io.IOException;
 
@@ -24,4 +25,7 @@ public interface DatagramOwner {
 
     /** Returns the channel's counters. Called on any thread, since metrics read them. */
     RdmaRawMetered statistics();
+
+    /** Returns the channel's counters of received datagrams that are dropped. */
+    FrameDrops<?> frameDrops();
 }

@@ -32,7 +32,7 @@ class DocumentedNamesTest {
             "`((?:[a-z0-9]+\\.)*[A-Z]\\w*\\*?[a-z][\\w*]*(?:\\.\\w+)*|\\w+\\*?\\.[ch])(?:\\([^`]*\\))?`");
     /** A line of a table of metrics that adds a drop, a copy or an error. */
     private static final Pattern TROUBLE =
-            Pattern.compile("\\.(?:(?:drop|copy|error)\\(|ofDevice\\((?:DROP|COPY|ERROR), )\"([^\"]+)\"");
+            Pattern.compile("\\.(?:(?:drop|otherDrop|copy|error)\\(|ofDevice\\((?:DROP|COPY|ERROR), )\"([^\"]+)\"");
     /** A link to a file or a heading, or the picture of a page. Links to other sites have a colon. */
     private static final Pattern LINK =
             Pattern.compile("\\]\\(([^)#:\\s]+)?(#[^)\\s]+)?\\)|\\b(?:src|srcset)=\"([^\":]+)\"");

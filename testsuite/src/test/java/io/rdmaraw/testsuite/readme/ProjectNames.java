@@ -146,8 +146,8 @@ final class ProjectNames {
 
     /** Returns whether a table of statistics has a line of this name. */
     private boolean isMetric(String name) {
-        return sourcesContain("\\.((drop|copy|error|work|traffic)\\(|ofDevice\\([A-Z]+, )\"" + Pattern.quote(name)
-                + '"');
+        return sourcesContain("\\.((drop|otherDrop|copy|error|work|traffic)\\(|ofDevice\\([A-Z]+, )\""
+                + Pattern.quote(name) + '"');
     }
 
     /** Returns whether the launcher defines a function of this name or looks for a program of this name. */

@@ -11,6 +11,7 @@ import io.rdmaraw.host.IpContext;
 import io.rdmaraw.host.PortOwner;
 import io.rdmaraw.memory.FrameBuf;
 import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.ReassemblyLimits;
 import io.rdmaraw.queue.FrameQueue;
@@ -162,6 +163,11 @@ final class UserspaceHostDriver implements FrameReceiver, ControlOutput {
     @Override
     public RdmaRawMetered statistics() {
         return ipHost.statistics();
+    }
+
+    @Override
+    public FrameDrops<?> frameDrops() {
+        return UserspaceHostStatistics.TABLE.frameDrops(ipHost.statistics());
     }
 
     @Override

@@ -41,7 +41,7 @@ public final class UserspaceHostStatistics implements RdmaRawMetered {
             .error("ports-refused", hostCounter(c -> c.portsRefused), "ICMP errors sent because the port is closed")
             .error("packet-errors", hostCounter(c -> c.packetErrors),
                     "ICMP errors sent about packets: unknown protocol, invalid header or missing fragments")
-            .drop("errors-withheld", hostCounter(c -> c.errorsWithheld),
+            .otherDrop("errors-withheld", hostCounter(c -> c.errorsWithheld),
                     "ICMP errors not sent because of the rate limit")
             .error("address-conflicts", hostCounter(c -> c.addressConflicts),
                     "claims of this host's addresses by other hosts");

@@ -2,6 +2,7 @@ package io.rdmaraw.metrics.internal;
 
 import io.rdmaraw.metrics.RdmaRawMetric;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,6 +12,8 @@ import java.util.function.ToLongFunction;
 public final class MetricTable<T> {
     private final Map<RdmaRawMetric, ToLongFunction<T>> values = new LinkedHashMap<>();
     private List<RdmaRawMetric> metrics = List.of();
+    private final List<String> frameDropReasons = new ArrayList<>();
+    private final List<ToLongFunction<T>> frameDrops = new ArrayList<>();
 
     /** Creates an empty table. */
     public MetricTable() {
@@ -36,7 +39,15 @@ public final class MetricTable<T> {
         return add(RdmaRawMetric.Kind.TRAFFIC, name, value, description);
     }
 
+    /** Adds a reason for which the loop drops the received frame that it is processing. Captures show these reasons. */
     public MetricTable<T> drop(String reason, ToLongFunction<T> value, String description) {
+        frameDropReasons.add(reason);
+        frameDrops.add(value);
+        return otherDrop(reason, value, description);
+    }
+
+    /** Adds a drop of anything else: a sent frame, a frame that was received earlier, or one that no loop received. */
+    public MetricTable<T> otherDrop(String reason, ToLongFunction<T> value, String description) {
         return add(RdmaRawMetric.Kind.DROP, reason, value, description);
     }
 
@@ -50,6 +61,11 @@ public final class MetricTable<T> {
 
     public MetricTable<T> work(String name, ToLongFunction<T> value, String description) {
         return add(RdmaRawMetric.Kind.WORK, name, value, description);
+    }
+
+    /** Returns the drops of received frames that an object counts. */
+    public FrameDrops<T> frameDrops(T of) {
+        return new FrameDrops<>(frameDropReasons, frameDrops, of);
     }
 
     public List<RdmaRawMetric> metrics() {

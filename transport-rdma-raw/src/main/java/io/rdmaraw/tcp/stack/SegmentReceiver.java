@@ -159,7 +159,7 @@ final class SegmentReceiver {
             if (payloadBytes == 0) {
                 break;
             }
-            ByteBuf frame = burst.takeFrame(next++);
+            ByteBuf frame = burst.takeMergedFrame(next++);
             frames.add(frame);
             in.addSlice(frame, frame.readerIndex() + gro.headerBytes(), payloadBytes);
         }

@@ -2,7 +2,7 @@ package io.rdmaraw.tcp.stack;
 
 import io.netty.buffer.ByteBuf;
 import io.rdmaraw.device.FrameReceiver;
-import io.rdmaraw.metrics.RdmaRawMetered;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.queue.ReceiveBurst;
 
 /**
@@ -26,8 +26,8 @@ class TcpFrameReceiver implements FrameReceiver {
     }
 
     @Override
-    public RdmaRawMetered dropCounters() {
-        return stack.statistics();
+    public FrameDrops<?> frameDrops() {
+        return stack.frameDrops();
     }
 
     @Override

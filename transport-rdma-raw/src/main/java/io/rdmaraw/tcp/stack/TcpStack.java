@@ -13,6 +13,7 @@ import io.rdmaraw.host.TcpNetwork;
 import io.rdmaraw.loop.CrossLoopQueueLimit;
 import io.rdmaraw.loop.LoopTasks;
 import io.rdmaraw.metrics.RdmaRawTcpSockets;
+import io.rdmaraw.metrics.internal.FrameDrops;
 import io.rdmaraw.net.IcmpError;
 import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.queue.ReceiveBurst;
@@ -133,6 +134,11 @@ public final class TcpStack implements FrameReceiver, PortOwner {
     @Override
     public TcpStackStatistics statistics() {
         return statistics;
+    }
+
+    @Override
+    public FrameDrops<?> frameDrops() {
+        return TcpStackStatistics.TABLE.frameDrops(statistics);
     }
 
     public TcpNetwork network() {

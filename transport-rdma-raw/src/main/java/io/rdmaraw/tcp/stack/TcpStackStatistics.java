@@ -77,9 +77,9 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
                     "segments without a connection on the loop while too many searches were active")
             .drop("other-process", s -> s.droppedForOtherProcess,
                     "segments without a connection that another process with the same port may own")
-            .drop("forward-queue-full", s -> s.droppedForwards,
+            .otherDrop("forward-queue-full", s -> s.droppedForwards,
                     "segments for another loop that has not processed the earlier ones yet")
-            .drop("kernel-segments", s -> s.droppedKernelSegments.sum(),
+            .otherDrop("kernel-segments", s -> s.droppedKernelSegments.sum(),
                     "segments from the kernel without a connection, or beyond the limit of queued ones")
             .drop("out-of-window", engine(c -> c.unacceptableSegments), "segments outside of the receive window")
             .drop("old-timestamp", engine(c -> c.pawsDrops), "segments with an old timestamp (PAWS)")
@@ -90,21 +90,21 @@ public final class TcpStackStatistics implements RdmaRawTcpStatistics {
             .drop("accept-deferred", engine(c -> c.acceptsDeferred),
                     "ACKs of handshakes without data, while the server waits for data (TCP_DEFER_ACCEPT)")
             .drop("time-wait.resets", engine(c -> c.timeWaitResetsIgnored), "resets that did not end a TIME-WAIT")
-            .drop("out-of-order-pruned", engine(c -> c.outOfOrderPrunes),
+            .otherDrop("out-of-order-pruned", engine(c -> c.outOfOrderPrunes),
                     "times that a connection lost its out-of-order data because all connections held too much")
             .drop("backlog-full", engine(c -> c.synDrops), "SYNs that found a server's backlog full")
             .drop("syn-cookie", engine(c -> c.synCookiesRejected),
                     "ACKs with a SYN cookie that was forged or expired")
-            .drop("other-link", s -> s.droppedOtherLink,
+            .otherDrop("other-link", s -> s.droppedOtherLink,
                     "segments to peers that are reached through another link than the device's")
-            .drop("unroutable", s -> s.droppedUnroutable, "segments to peers without a route")
-            .drop("route-lookup-limited", s -> s.droppedLookupLimited, "replies to unknown senders beyond the limit of"
-                    + " route lookups in the kernel")
-            .drop("unresolved", s -> s.droppedUnresolved, "segments to a next hop with an unknown MAC address")
-            .drop("reply-queue-full", engine(c -> c.droppedReplies),
+            .otherDrop("unroutable", s -> s.droppedUnroutable, "segments to peers without a route")
+            .otherDrop("route-lookup-limited", s -> s.droppedLookupLimited,
+                    "replies to unknown senders beyond the limit of route lookups in the kernel")
+            .otherDrop("unresolved", s -> s.droppedUnresolved, "segments to a next hop with an unknown MAC address")
+            .otherDrop("reply-queue-full", engine(c -> c.droppedReplies),
                     "replies to segments without a connection, beyond their limit")
-            .drop("unmatched-icmp", engine(c -> c.icmpIgnored), "ICMP errors that do not match data in flight")
-            .drop("icmp-flood", s -> s.droppedIcmp.sum(), "ICMP errors beyond the limit of queued ones")
+            .otherDrop("unmatched-icmp", engine(c -> c.icmpIgnored), "ICMP errors that do not match data in flight")
+            .otherDrop("icmp-flood", s -> s.droppedIcmp.sum(), "ICMP errors beyond the limit of queued ones")
             .copy("small-payload", s -> s.copiedPayloads,
                     "small received payloads copied because receive slots ran low or their reader was slow")
             .copy("out-of-order", engine(c -> c.outOfOrderCopies),
