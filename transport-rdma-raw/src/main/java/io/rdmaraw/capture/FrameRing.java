@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /**
  * A ring of captured frames, with one thread that adds and one that removes. A record consists of a header and the
@@ -135,15 +136,16 @@ final class FrameRing {
         }
     }
 
-    /** Writes a text in ASCII, cut off to the length of its field. A shorter text ends with a zero. */
+    /**
+     * Writes a text in ASCII, cut off to the length of its field, and fills the rest with zeros. If the consumer reads
+     * while {@link #setReason} writes, it then finds part of the text, but no bytes of an older record.
+     */
     private void putText(int index, int fieldBytes, String text) {
         int length = Math.min(fieldBytes, text.length());
         for (int i = 0; i < length; i++) {
             bytes[index + i] = (byte) text.charAt(i);
         }
-        if (length < fieldBytes) {
-            bytes[index + length] = 0;
-        }
+        Arrays.fill(bytes, index + length, index + fieldBytes, (byte) 0);
     }
 
     private int textBytes(int index, int fieldBytes) {

@@ -117,6 +117,26 @@ class FrameRingTest {
         assertEquals(FrameRing.REMOVED_HEADER_BYTES + 64, out.position());
     }
 
+    /** The consumer may read while the producer writes a reason. It then finds the first characters only. */
+    @Test
+    void textsOfAnOlderRecordAreErased() {
+        FrameRing small = new FrameRing(256, 64);
+        ByteBuffer out = ByteBuffer.allocate(RING_BYTES);
+        int[] starts = new int[3];
+        for (int i = 0; i < starts.length; i++) {
+            starts[i] = small.reserve(64) - FrameRing.HEADER_BYTES;
+            long position = small.publish(1, 64, 64, false, i == 0 ? "z".repeat(16) : "");
+            if (i == 0) {
+                small.setReason(position, "z".repeat(24));
+            }
+            assertTrue(small.removeTo(out.clear(), 0));
+        }
+        assertEquals(starts[0], starts[2]);
+        for (int i = 24; i < FrameRing.HEADER_BYTES; i++) {
+            assertEquals(0, small.array()[starts[2] + i], "byte " + i);
+        }
+    }
+
     @Test
     void framesPassBetweenTwoThreads() throws InterruptedException {
         int count = 10_000;
