@@ -19,9 +19,10 @@ public final class FrameTap {
     private static final int MAX_FILTERED_BYTES = 1 << 17;
     /**
      * Maximum time for which the frames of a burst wait for the end of their processing. A handler may block the loop
-     * for longer; then they are read without their reasons.
+     * for longer; then they are read without their reasons. The frames of all other
+     * loops wait too, and their rings must not overflow.
      */
-    private static final long MAX_BURST_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long MAX_BURST_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final int IDLE = 0;
     /** A frame is being captured. */
     private static final int BUSY = 1;
@@ -57,6 +58,7 @@ public final class FrameTap {
     /** Time up to which the ring has all frames. It never decreases. */
     private long timeNanos;
     private long frameNanos;
+    private long maxBurstNanos = MAX_BURST_NANOS;
     /** Frames that the filter has seen. Written by the loop; other threads may read slightly outdated values. */
     private long seenFrames;
     private long droppedFrames;
@@ -271,6 +273,11 @@ public final class FrameTap {
             return nowNanos;
         }
         long untilNanos = (long) TIME.getAcquire(this);
-        return seenState == IN_BURST ? Math.max(untilNanos, nowNanos - MAX_BURST_NANOS) : untilNanos;
+        return seenState == IN_BURST ? Math.max(untilNanos, nowNanos - maxBurstNanos) : untilNanos;
+    }
+
+    /** Sets the maximum time for which the frames of a burst wait. Only tests call it. */
+    void setMaxBurstNanos(long nanos) {
+        maxBurstNanos = nanos;
     }
 }

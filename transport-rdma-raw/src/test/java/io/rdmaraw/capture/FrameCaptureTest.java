@@ -139,6 +139,7 @@ class FrameCaptureTest {
         TestPoint point = new TestPoint("burst");
         CapturedFrames captured = start();
         point.tap.setChannelIds((address, length, sent) -> sent ? "sender" : null);
+        point.tap.setMaxBurstNanos(TimeUnit.MINUTES.toNanos(1));
         assertTrue(point.tap.beginBurst());
         long first = point.frame(false, bytes(60, 1));
         long second = point.frame(false, bytes(60, 2));
@@ -170,6 +171,18 @@ class FrameCaptureTest {
             Thread.onSpinWait();
         }
         assertArrayEquals(bytes(60, 1), captured.frames().get(0).bytes());
+        captured.stop();
+    }
+
+    /** The frames of all loops wait for the loop that is blocked. */
+    @Test
+    void blockedLoopHoldsFramesBackForATenthOfASecond() {
+        TestPoint blocked = new TestPoint("blocked");
+        CapturedFrames captured = start();
+        assertTrue(blocked.tap.beginBurst());
+        long laterNanos = Long.MAX_VALUE / 2;
+        assertEquals(TimeUnit.MILLISECONDS.toNanos(100), laterNanos - blocked.tap.safeUntilNanos(laterNanos));
+        blocked.tap.end();
         captured.stop();
     }
 
