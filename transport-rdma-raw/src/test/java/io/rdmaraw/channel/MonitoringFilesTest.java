@@ -33,6 +33,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 class MonitoringFilesTest {
     private static final Path DIRECTORY = Path.of("../examples/monitoring");
     private static final Pattern METRIC = Pattern.compile("rdmaraw_\\w+");
+    private static final Pattern ALERT = Pattern.compile("alert: (\\w+)");
+    private static final Pattern TESTED_ALERT = Pattern.compile("alertname: (\\w+)\\s+exp_alerts");
     private static final Pattern EXPRESSION = Pattern.compile("\"expr\": \"(.*)\"");
     private static final Pattern REASONS = Pattern.compile("reason=~?\\\\?\"([^\"\\\\]+)");
 
@@ -93,6 +95,16 @@ class MonitoringFilesTest {
             REASONS.matcher(text).results().flatMap(match -> List.of(match.group(1).split("\\|")).stream())
                     .forEach(reason -> assertTrue(reasons.contains(reason), file + ": " + reason));
         }
+    }
+
+    @Test
+    void eachAlertHasATestInWhichItFires() throws IOException {
+        assertEquals(matches(ALERT, read("rules.yaml")), matches(TESTED_ALERT, read("rules-test.yaml")));
+    }
+
+    private static Set<String> matches(Pattern pattern, String text) {
+        return pattern.matcher(text).results().map(match -> match.group(1))
+                .collect(Collectors.toCollection(TreeSet::new));
     }
 
     @Test
