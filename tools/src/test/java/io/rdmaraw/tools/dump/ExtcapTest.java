@@ -23,12 +23,19 @@ class ExtcapTest {
     @TempDir
     private Path directory;
 
-    /** Copies the script beside a launcher that prints its arguments. */
     private Path scriptWithLauncher() throws IOException {
-        Path launcher = directory.resolve("rdma-raw");
-        Files.writeString(launcher, "#!/bin/sh\nprintf '<%s>' \"$@\"\necho \"$NOTES\" >&2\n");
+        return scriptWithLauncher(directory);
+    }
+
+    /** Copies the script beside a launcher that prints its arguments. */
+    private static Path scriptWithLauncher(Path root) throws IOException {
+        Path scripts = Files.createDirectories(root.resolve("scripts"));
+        Path launcher = root.resolve("rdma-raw");
+        Files.writeString(launcher, "#!/bin/sh\nprintf '<%s>' \"$@\"\necho \"$NOTES\" >&2\n"
+                + "[ \"$RDMA_RAW_NO_INSTALL\" = 1 ] || echo rdma-raw: installs packages >&2\n");
         assertTrue(launcher.toFile().setExecutable(true));
-        Path scripts = Files.createDirectories(directory.resolve("scripts"));
+        Files.createFile(Files.createDirectories(root.resolve("target")).resolve("rdma-raw.built"));
+        Files.copy(SCRIPT.resolveSibling("build.sh"), scripts.resolve("build.sh"));
         return Files.copy(SCRIPT, scripts.resolve("wireshark-extcap"),
                 StandardCopyOption.COPY_ATTRIBUTES);
     }
@@ -57,15 +64,39 @@ class ExtcapTest {
         Path script = scriptWithLauncher();
         assertEquals("<dump><-w></tmp/a fifo>",
                 run(0, script, "--capture", "--extcap-interface", "rdma-raw", "--fifo", "/tmp/a fifo"));
-        assertEquals("<dump><-w><f><--pid><12><tcp port 80>", run(0, script, "--capture",
+        assertEquals("<dump><-w><f><--pid><12><--><tcp port 80>", run(0, script, "--capture",
                 "--extcap-interface=rdma-raw", "--fifo=f", "--pid", "12", "--extcap-capture-filter=tcp port 80"));
+        assertEquals("<dump><-w><f><--><-x>", run(0, script, "--capture", "--fifo=f", "--extcap-capture-filter=-x"));
         assertTrue(run(2, script, "--capture").contains("needs --fifo"));
+        assertTrue(run(2, script, "--capture", "--fifo").contains("--fifo needs a value"));
         // Wireshark shows the standard error as a failure.
         ProcessBuilder builder = new ProcessBuilder(script.toString(), "--capture", "--fifo=f");
         builder.environment().put("NOTES", "9 frames captured\nrdma-raw: cannot write f: Broken pipe\nrdma-raw: fault");
         Process process = builder.redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
         assertEquals("rdma-raw: fault\n",
                 new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8));
+    }
+
+    /** A build would take minutes, and Wireshark would show its progress as an error. */
+    @Test
+    void captureDoesNotBuild() throws Exception {
+        Path script = scriptWithLauncher();
+        Files.delete(directory.resolve("target/rdma-raw.built"));
+        assertEquals("netty-transport-rdma-raw is not built: run " + directory + "/rdma-raw build\n",
+                run(1, script, "--capture", "--fifo=f"));
+    }
+
+    @Test
+    void linkToTheHelpIsAUri() throws Exception {
+        Path script = scriptWithLauncher(directory.resolve("a {b} 100%"));
+        String output = run(0, script, "--extcap-interfaces");
+        assertTrue(output.contains("{help=file://" + directory.toRealPath()
+                + "/a%20%7Bb%7D%20100%25/docs/guide/what-changes.md}\n"), output);
+    }
+
+    @Test
+    void pidIsANumberOfOneDigitOrMore() throws Exception {
+        assertTrue(run(0, SCRIPT, "--extcap-config").contains("{validation=^[0-9]+$}"));
     }
 
     @Test
