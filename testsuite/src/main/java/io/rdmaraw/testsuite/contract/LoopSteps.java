@@ -179,8 +179,9 @@ final class LoopSteps {
                 if (!single.inEventLoop()) {
                     run.await(() -> !target.channel.isRegistered());
                 }
-                single.trySuspend();
-                run.leavesSuspended(single);
+                if (single.trySuspend()) {
+                    run.leavesSuspended(single);
+                }
             }
         }
 

@@ -299,10 +299,20 @@ class ContractTest {
         assertTrue(AcceptedDifferences.accept(open(new Program(1, choices, List.of(region)))));
         assertFalse(AcceptedDifferences.accept(open(new Program(1, Map.of(Choice.ECHO, 2), List.of(region)))));
         assertFalse(AcceptedDifferences.accept(open(new Program(1, choices, List.of()))));
+        Program program = new Program(1, choices, List.of(region));
+        assertFalse(AcceptedDifferences.accept(found(program, "accepted0.state", "", "open")));
+        assertFalse(AcceptedDifferences.accept(found(program, "client0.state", "open", "")));
+        String closed = "inputShutdown outputShutdown shutdown";
+        assertTrue(AcceptedDifferences.accept(found(program, "accepted0.shutdowns", "inputShutdown", closed)));
+        assertFalse(AcceptedDifferences.accept(found(program, "accepted0.shutdowns", closed, "inputShutdown")));
     }
 
     private static Difference open(Program program) {
-        return new Difference(program, "accepted0.state", Set.of("open"), Set.of(""), Set.of(""), false, false);
+        return found(program, "accepted0.state", "open", "");
+    }
+
+    private static Difference found(Program program, String key, String ours, String rivals) {
+        return new Difference(program, key, Set.of(ours), Set.of(rivals), Set.of(rivals), false, false);
     }
 
     private static Difference shutdowns(Map<Choice, Integer> choices) {

@@ -9,6 +9,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.IoHandler;
 import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.SingleThreadIoEventLoop;
 import io.netty.util.concurrent.DefaultThreadFactory;
 import io.netty.util.concurrent.ThreadAwareExecutor;
 import io.rdmaraw.channel.RdmaRawEventLoopGroup;
@@ -22,8 +23,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntFunction;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -126,8 +130,76 @@ class LoopEndTest {
     }
 
     private static Difference written(Numbered step) {
-        return new Difference(new Program(1, Map.of(), List.of(step)), "step2.promise", Set.of("ok"),
-                Set.of("IOException"), Set.of("IOException"), false, false);
+        return difference(step, "step2.promise", "ok", "IOException");
+    }
+
+    /** The state is observed before the end of the run closes the client, and no byte is lost by it. */
+    @Test
+    void writeAtCompletionOfLastReadExplainsNoOtherDifference() {
+        Numbered hook = new Numbered(0, new LoopSteps.Hook(1, Endpoint.On.READ_COMPLETE, List.of(write(1, 100))));
+        assertTrue(AcceptedDifferences.accept(difference(hook, "accepted0.events", "read", "read !IOException")));
+        assertFalse(AcceptedDifferences.accept(difference(hook, "accepted0.received", "w3=part", "all")));
+        assertFalse(AcceptedDifferences.accept(difference(hook, "accepted0.state", "open", "")));
+        assertFalse(AcceptedDifferences.accept(difference(hook, "accepted0.shutdowns", "", "shutdown")));
+    }
+
+    private static Difference difference(Numbered step, String key, String ours, String rivals) {
+        return new Difference(new Program(1, Map.of(), List.of(step)), key, Set.of(ours), Set.of(rivals),
+                Set.of(rivals), false, false);
+    }
+
+    /** The transport refuses the suspension, so that the loop runs the tasks of other threads as before. */
+    @Test
+    void runWaitsForTasksOfLoopThatWasNotSuspended() {
+        SuspendAndTask suspend = new SuspendAndTask(new CountDownLatch(1), new AtomicBoolean(),
+                new CompletableFuture<>());
+        Program program = new Program(1, Map.of(), List.of(new Numbered(0, suspend),
+                new Numbered(1, new NextStep(suspend))));
+        assertEquals("true", run(program, WAIT_NANOS).get("step1.waited"));
+    }
+
+    /** A refused suspension, and a task that ends when the run waits for the loop or has gone on without it. */
+    private record SuspendAndTask(CountDownLatch refused, AtomicBoolean hasGoneOn, CompletableFuture<Boolean> waited)
+            implements Step {
+        @Override
+        public void run(ProgramRun run, int id) {
+            SingleThreadIoEventLoop loop = (SingleThreadIoEventLoop) run.end(0).loop;
+            loop.execute(() -> {
+                awaitUninterruptibly(refused);
+                while (loop.pendingTasks() == 0 && !hasGoneOn.get()) {
+                    Thread.onSpinWait();
+                }
+                waited.complete(loop.pendingTasks() > 0);
+            });
+            new LoopSteps.Suspend(0).run(run, id);
+            refused.countDown();
+        }
+
+        @Override
+        public String source(int id) {
+            return "suspendAndTask()";
+        }
+    }
+
+    private static void awaitUninterruptibly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private record NextStep(SuspendAndTask before) implements Step {
+        @Override
+        public void run(ProgramRun run, int id) {
+            before.hasGoneOn().set(true);
+            run.observe("step" + id + ".waited", String.valueOf(before.waited().join()));
+        }
+
+        @Override
+        public String source(int id) {
+            return "nextStep()";
+        }
     }
 
     private static Numbered write(int end, int bytes) {
