@@ -36,7 +36,8 @@ class SocketsOverCableTest {
 
     /** Frames come back from these cards, so that the other steps find nothing. */
     @ParameterizedTest
-    @CsvSource({"segments-alike, tcp-bulk", "one-queue-of-several, tcp"})
+    @CsvSource({"segments-alike, tcp-bulk", "one-queue-of-several, tcp",
+        "one-queue-of-several, udp"})
     void wrongCardFailsTheStep(String mutant, String check) throws Exception {
         EmulatedTool.Outcome outcome = sockets(mutant);
         assertNotEquals(0, outcome.exitCode(), outcome.output());

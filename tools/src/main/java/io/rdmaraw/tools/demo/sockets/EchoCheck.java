@@ -59,7 +59,7 @@ abstract class EchoCheck extends ChannelInboundHandlerAdapter {
 
     @Override
     public final void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        fail(cause.getMessage() + " after " + progress());
+        fail(cause + " after " + progress());
         ctx.close();
     }
 }

@@ -3,6 +3,7 @@ package io.rdmaraw.tools.demo.sockets;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.util.internal.StringUtil;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
 import io.rdmaraw.tools.run.Loops;
@@ -19,8 +20,9 @@ import java.util.function.IntFunction;
 
 /** The client of the demo. Runs its checks one after the other. */
 final class EchoClient implements AutoCloseable {
-    /** With two loops, all sockets choose the same one in one of two billion runs. */
-    private static final int SOCKETS = 32;
+    /** With four sockets for each of eight loops, the hash would leave a loop without any in 11 % of the checks. */
+    private static final int SOCKETS_PER_LOOP = 16;
+    private static final int MIN_SOCKETS = 32;
     private static final int BYTES = 64 << 10;
     private static final int BULK_BYTES = 8 << 20;
     /** The own MTU of an interface may be longer; then no datagram but the last is fragmented. */
@@ -30,11 +32,13 @@ final class EchoClient implements AutoCloseable {
 
     private final Loops loops;
     private final int serverLoops;
+    private final int sockets;
     private final List<CheckResult> results = new ArrayList<>();
 
     EchoClient(String device, int serverLoops) {
         loops = new Loops(1, DemoHost.CLIENT.config(device));
         this.serverLoops = serverLoops;
+        sockets = Math.max(MIN_SOCKETS, SOCKETS_PER_LOOP * serverLoops);
     }
 
     List<CheckResult> run() throws InterruptedException {
@@ -42,16 +46,16 @@ final class EchoClient implements AutoCloseable {
             // TCP first: it repeats what is lost until the hosts have claimed their addresses.
             InetSocketAddress server = DemoHost.SERVER.at(family);
             int longest = family.maxDatagramBytes(MTU_BYTES);
-            check("tcp", family, SOCKETS, sender -> connect(new StreamCheck(sender, BYTES), server));
+            check("tcp", family, sockets, sender -> connect(new StreamCheck(sender, BYTES), server));
             check("tcp-bulk", family, 1, sender -> connect(new StreamCheck(sender, BULK_BYTES), server));
-            check("udp", family, SOCKETS, sender -> bind(new DatagramCheck(sender, server, 1, 18, 512, longest - 1,
+            check("udp", family, sockets, sender -> bind(new DatagramCheck(sender, server, 1, 18, 512, longest - 1,
                     longest, FRAGMENTED_BYTES), family));
         }
         return results;
     }
 
     /** A socket that runs its check. */
-    private record Socket(EchoCheck check, ChannelFuture opened) {
+    record Socket(EchoCheck check, ChannelFuture opened) {
     }
 
     private Socket bind(DatagramCheck check, Family family) {
@@ -68,28 +72,28 @@ final class EchoClient implements AutoCloseable {
     private void check(String name, Family family, int count, IntFunction<Socket> opener)
             throws InterruptedException {
         long begin = System.nanoTime();
-        List<Socket> sockets = new ArrayList<>();
+        List<Socket> opened = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            sockets.add(opener.apply(i));
+            opened.add(opener.apply(i));
         }
         Set<Integer> served = new TreeSet<>();
         String failure = "";
-        for (Socket socket : sockets) {
+        for (Socket socket : opened) {
             String reason = failureOf(socket, begin, served);
             failure = failure.isEmpty() ? reason : failure;
         }
-        for (Socket socket : sockets) {
+        for (Socket socket : opened) {
             Channel channel = socket.opened().channel();
             channel.close().sync();
         }
-        if (failure.isEmpty() && count >= SOCKETS && served.size() < serverLoops) {
+        if (failure.isEmpty() && count == sockets && served.size() < serverLoops) {
             failure = "only the loops " + served + " of " + serverLoops + " were chosen by the device";
         }
         results.add(new CheckResult(name, family, count, served.size(), failure, System.nanoTime() - begin));
     }
 
     /** Waits for a socket. Returns the reason of its failure, or an empty string. */
-    private static String failureOf(Socket socket, long begin, Set<Integer> served) throws InterruptedException {
+    static String failureOf(Socket socket, long begin, Set<Integer> served) throws InterruptedException {
         try {
             socket.opened().addListener(future -> {
                 if (!future.isSuccess()) {
@@ -100,7 +104,8 @@ final class EchoClient implements AutoCloseable {
             served.add(socket.check().servingLoop().get(left, TimeUnit.NANOSECONDS));
             return "";
         } catch (ExecutionException e) {
-            return e.getCause().getMessage();
+            String message = e.getCause().getMessage();
+            return StringUtil.isNullOrEmpty(message) ? e.getCause().toString() : message;
         } catch (TimeoutException e) {
             return "no answer after " + socket.check().progress();
         }
