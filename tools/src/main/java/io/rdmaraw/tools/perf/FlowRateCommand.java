@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.IntConsumer;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -23,6 +24,7 @@ import picocli.CommandLine.Spec;
 public final class FlowRateCommand implements Callable<Integer> {
     private static final int PORTS = 1 << 16;
     private static final int MAX_THREADS = 64;
+    private static final int MAX_RULES = 1_000_000;
 
     @Mixin
     private SideOptions sides;
@@ -51,11 +53,15 @@ public final class FlowRateCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         PerfUsage.check(spec.commandLine(), sides::check);
-        if (rules < 1 || rules > 1_000_000 || rounds < 1 || rounds > 1_000) {
+        if (rules < 1 || rules > MAX_RULES || rounds < 1 || rounds > 1_000) {
             throw new ParameterException(spec.commandLine(), "--iters must be 1 to 1000000 and --rounds 1 to 1000");
         }
         if (threads < 1 || threads > MAX_THREADS) {
             throw new ParameterException(spec.commandLine(), "--threads must be 1 to " + MAX_THREADS);
+        }
+        if ((long) threads * rules > MAX_RULES) {
+            throw new ParameterException(spec.commandLine(), "--threads times --iters is " + (long) threads * rules
+                    + "; the maximum is " + MAX_RULES);
         }
         PerfQueueOptions queues = PerfUsage.checked(spec.commandLine(), () -> queueOptions.options(false));
         PerfFrames frames = PerfUsage.checked(spec.commandLine(), () -> frameOptions.frames(sides, 1)).withPorts();
@@ -77,22 +83,29 @@ public final class FlowRateCommand implements Callable<Integer> {
 
     /** Runs all rounds, with a thread for each endpoint. The rules of the threads differ. */
     private List<FlowRateMeter> runAll(List<PerfEndpoint> endpoints, PerfFrames frames) throws InterruptedException {
+        List<FlowRateMeter> meters = endpoints.stream().map(endpoint -> new FlowRateMeter(rules)).toList();
+        runThreads(endpoints.size(), thread -> {
+            int first = thread * rules;
+            for (int round = 0; round < rounds; round++) {
+                meters.get(thread).round(endpoints.get(thread).ruleTarget(),
+                        number -> frames.ruleOfPorts((first + number) / PORTS, (first + number) % PORTS));
+            }
+        });
+        return meters;
+    }
+
+    /** Runs a task on several threads at once. The parameter of the task is the number of its thread. */
+    static void runThreads(int count, IntConsumer task) throws InterruptedException {
         RunFailure failure = new RunFailure();
-        List<FlowRateMeter> meters = new ArrayList<>();
         List<Thread> running = new ArrayList<>();
         CountDownLatch begin = new CountDownLatch(1);
-        for (PerfEndpoint endpoint : endpoints) {
-            FlowRateMeter meter = new FlowRateMeter(rules);
-            int first = meters.size() * rules;
-            meters.add(meter);
-            running.add(Thread.ofPlatform().name("rules " + meters.size()).start(() -> {
+        for (int i = 0; i < count; i++) {
+            int number = i;
+            running.add(Thread.ofPlatform().name("rules " + number).start(() -> {
                 try {
                     begin.await();
-                    for (int round = 0; round < rounds; round++) {
-                        meter.round(endpoint.ruleTarget(),
-                                number -> frames.ruleOfPorts((first + number) / PORTS, (first + number) % PORTS));
-                    }
-                } catch (InterruptedException | RuntimeException e) {
+                    task.accept(number);
+                } catch (Throwable e) {
                     failure.report(e);
                 }
             }));
@@ -102,7 +115,6 @@ public final class FlowRateCommand implements Callable<Integer> {
             thread.join();
         }
         failure.throwIfReported("the creation of rules");
-        return meters;
     }
 
     private void print(FlowRateMeter meter, PerfFrames frames, PerfQueueOptions queues) {

@@ -1,10 +1,12 @@
 package io.rdmaraw.tools.perf;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.rdmaraw.tools.ToolRun;
+import io.rdmaraw.tools.command.ToolException;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -129,6 +131,15 @@ class PerfCommandsTest {
         }
     }
 
+    /** An error of a thread fails the run. Otherwise the result would be the rate of no rules. */
+    @Test
+    void errorOfThreadIsReported() {
+        ToolException failure = assertThrows(ToolException.class, () -> FlowRateCommand.runThreads(2, thread -> {
+            throw new OutOfMemoryError("planted");
+        }));
+        assertEquals("the creation of rules failed: planted", failure.getMessage());
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {
         "bw -Z -P                            | one of them",
@@ -143,6 +154,7 @@ class PerfCommandsTest {
         "burst-lat --reply-every 0           | --reply-every",
         "flow-rate -n 0                      | --iters",
         "flow-rate --threads 0               | --threads",
+        "flow-rate -d soft:none --threads 2 -n 500001 | --threads times --iters is 1000002",
     })
     void wrongOptionsAreRefusedBeforeAnythingIsTried(String arguments, String fault) {
         ToolRun run = ToolRun.of(arguments.split(" "));
