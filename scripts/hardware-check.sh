@@ -3,6 +3,7 @@
 # docs/guide/cards.md.
 
 HARDWARE_UNDER_WAY="It has not come to its end."
+HARDWARE_SERVER_SECONDS=60
 
 hardware_usage() {
   cat <<'USAGE'
@@ -328,18 +329,24 @@ hardware_steps_of_two() {
 
 # The server is a process of its own, except on an emulated cable, which has both ends in one process.
 hardware_sockets() {
-  local server status=0 log="$hardware_out/sockets-server.txt" demo=("$ROOT/rdma-raw" demo sockets --device "$1"
+  local server status=0 began="$SECONDS" log="$hardware_out/sockets-server.txt" demo=("$ROOT/rdma-raw" demo sockets --device "$1"
     --echo-device "$2")
   if [ -n "${CONNECTX_EMULATOR_WIRES:-}" ]; then
     timeout 900 "${demo[@]}" --json
     return
   fi
-  "${demo[@]}" --role server >"$log" 2>&1 &
+  # The server may not end by SIGTERM if its card does not answer.
+  timeout -k 10 1000 "${demo[@]}" --role server >"$log" 2>&1 &
   server=$!
   until grep -q "is listening on" "$log" || ! kill -0 "$server" 2>/dev/null; do
+    if [ $((SECONDS - began)) -ge "$HARDWARE_SERVER_SECONDS" ]; then
+      echo "The server was not ready within $HARDWARE_SERVER_SECONDS s. Its output follows."
+      status=1
+      break
+    fi
     sleep 0.2
   done
-  timeout 900 "${demo[@]}" --role client --json || status=$?
+  [ "$status" != 0 ] || timeout 900 "${demo[@]}" --role client --json || status=$?
   kill "$server" 2>/dev/null || true
   wait "$server" || true
   cat "$log" && rm "$log"

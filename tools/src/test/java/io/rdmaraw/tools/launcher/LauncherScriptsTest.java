@@ -296,6 +296,17 @@ class LauncherScriptsTest {
         assertEquals("1", script("hardware-check.sh", "hardware_out=" + directory + "; hardware_port").output);
     }
 
+    /** A card that blocks the server would otherwise block the whole check. */
+    @Test
+    void serverThatNeverListensFailsTheStep() throws Exception {
+        Files.writeString(file("rdma-raw"), "#!/bin/sh\necho \"$*\"\nexec sleep 1000\n").toFile().setExecutable(true);
+        Result result = script("hardware-check.sh", "ROOT=" + directory + "; hardware_out=" + directory
+                + "; HARDWARE_SERVER_SECONDS=1; hardware_sockets mlx5_0 mlx5_1");
+        assertEquals(1, result.exitCode, result.output);
+        assertEquals("The server was not ready within 1 s. Its output follows.\n"
+                + "demo sockets --device mlx5_0 --echo-device mlx5_1 --role server", result.output);
+    }
+
     @Test
     void figuresOfAnEmulatedDeviceCarryAWarning() throws Exception {
         String figures = " hardware_figures; cat " + directory + "/report/REPORT.md";
