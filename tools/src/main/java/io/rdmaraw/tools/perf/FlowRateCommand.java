@@ -43,8 +43,8 @@ public final class FlowRateCommand implements Callable<Integer> {
     private int rounds;
 
     @Option(names = "--threads", paramLabel = "N", defaultValue = "1",
-            description = "threads with a queue pair and as many rules each, 1 to 64: a driver may execute one command"
-                    + " at a time")
+            description = "threads, 1 to 64, each with its queue pair and -n rules; shows whether commands are"
+                    + " serialised")
     private int threads;
 
     @Spec
