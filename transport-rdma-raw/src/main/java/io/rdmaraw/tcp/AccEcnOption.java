@@ -40,9 +40,8 @@ final class AccEcnOption {
     private boolean peerSends;
     /** Options may not be sent: the configuration disables them, or the path drops segments that carry them. */
     private boolean disabled;
-    /** The last segment sent had both the option and a D-SACK block, which began at {@link #reportedDuplicate}. */
-    private boolean sentWithDsack;
-    private int reportedDuplicate;
+    /** The last segment sent had the option. */
+    private boolean sent;
 
     // ---- the sender ----
 
@@ -110,12 +109,11 @@ final class AccEcnOption {
     }
 
     /** Writes the option into a segment that has room for {@code lengthBytes}. */
-    void write(TcpConnection c, Segment out, int lengthBytes) {
-        sentWithDsack = lengthBytes > 0 && c.is(Tcb.DSACK_PENDING);
-        if (lengthBytes == 0) {
+    void write(Segment out, int lengthBytes) {
+        sent = lengthBytes > 0;
+        if (!sent) {
             return;
         }
-        reportedDuplicate = sentWithDsack ? c.extras.dsackStart : 0;
         dueBytes = 0;
         out.accEcn(lengthBytes == FULL_BYTES ? ALL_COUNTERS : TWO_COUNTERS, receivedEct1Bytes, receivedCeBytes,
                 receivedEct0Bytes);
@@ -130,11 +128,11 @@ final class AccEcnOption {
     }
 
     /**
-     * Handles data that has arrived again. If the ACK that reported the same duplicate carried the option, it was
-     * lost, perhaps because of the option, which is then not sent any more (section 3.2.3.2.2).
+     * Handles the loss of the last segment sent. If it had the option, the option is disabled, because the path may
+     * drop it (section 3.2.3.2.2).
      */
-    void onDuplicate(int start) {
-        disabled |= sentWithDsack && start == reportedDuplicate;
+    void onAckLost() {
+        disabled |= sent;
     }
 
     // ---- the sender (section 3.2.3.2) ----

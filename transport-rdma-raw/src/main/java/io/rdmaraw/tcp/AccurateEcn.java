@@ -50,8 +50,12 @@ final class AccurateEcn {
      */
     private static final int THINNED_ACK_SEGMENTS = 4 << AVERAGE_SHIFT;
 
-    /** After so many timeouts in a row, only new data is sent with ECT, as the path may drop such segments. */
+    /**
+     * Consecutive timeouts after which ACKs and retransmissions are sent without ECT, because the path may drop ECT.
+     */
     private static final int ECT_TIMEOUTS = 2;
+    /** Number of repeated SYN-ACKs that have the same consequence: the server has received none of our ACKs. */
+    private static final int ECT_SYN_ACKS = 2;
 
     final AccEcnOption option;
 
@@ -66,9 +70,15 @@ final class AccurateEcn {
     private byte handshakeEcn;
     /** The ACK of the SYN-ACK, which echoes its IP-ECN codepoint, has not been sent yet. */
     private boolean handshakeAckPending;
+    private byte repeatedSynAcks;
+    /** The last segment sent had a D-SACK block, which began at {@link #reportedDuplicate}. */
+    private boolean sentWithDsack;
+    private int reportedDuplicate;
 
     // ---- the sender ----
 
+    /** ACKs and retransmissions are sent without ECT from now on. New data keeps it, because its loss is detected. */
+    private boolean ectOnNewDataOnly;
     /** s.cep: number of our segments that arrived with CE, according to the peer. */
     private int echoedCeMarks = INITIAL_COUNT;
     /** Timestamp of the last segment with an ACE field that was used. */
@@ -200,6 +210,8 @@ final class AccurateEcn {
         if (a != null && !c.is(Tcb.PASSIVE_OPEN) && s.has(TcpFlags.ACK) && s.seq == c.irs && s.ack == c.iss + 1
                 && c.is(Tcb.ACK_NOW)) {
             a.handshakeAckPending = true;
+            a.repeatedSynAcks = (byte) Math.min(ECT_SYN_ACKS, a.repeatedSynAcks + 1);
+            a.ectOnNewDataOnly |= a.repeatedSynAcks == ECT_SYN_ACKS;
             a.option.detect(c, s);
             if (s.ecn == Segment.ECN_CE && a.handshakeEcn != Segment.ECN_CE) {
                 a.receivedCeMarks += a.receivedCeMarks == INITIAL_COUNT ? 1 : 0;
@@ -280,11 +292,17 @@ final class AccurateEcn {
         a.option.count(s);
     }
 
-    /** Handles data that has arrived again, starting with that sequence number. */
-    static void onDuplicate(TcpConnection c, int start) {
+    /**
+     * Handles duplicate data. If the last segment sent had a D-SACK for the same data, that segment was lost. The path
+     * may drop ECT or the option, so ACKs have neither from then on (section 3.2.3.2.2). A keepalive repeats the last
+     * byte and shows no loss.
+     */
+    static void onDuplicate(TcpConnection c, int start, int end) {
         AccurateEcn a = of(c);
-        if (a != null) {
-            a.option.onDuplicate(start);
+        boolean keepAlive = end == c.rcvNxt && end - start == 1;
+        if (a != null && a.sentWithDsack && start == a.reportedDuplicate && !keepAlive) {
+            a.ectOnNewDataOnly = true;
+            a.option.onAckLost();
         }
     }
 
@@ -302,11 +320,15 @@ final class AccurateEcn {
         if (a == null) {
             return false;
         }
-        if (c.is(Tcb.ECN_SENDER) && c.is(Tcb.SACK) && c.unansweredTimeouts < ECT_TIMEOUTS) {
-            // Also ACKs and retransmissions, as on Linux. Without SACK, the peer's answers to marked ACKs could be
-            // taken for duplicate ACKs.
+        a.ectOnNewDataOnly |= c.state.isSynchronized()
+                && (c.unansweredTimeouts >= ECT_TIMEOUTS || c.keepAliveProbesSent > ECT_TIMEOUTS);
+        if (c.is(Tcb.ECN_SENDER) && c.is(Tcb.SACK) && !a.ectOnNewDataOnly) {
+            // Also ACKs and retransmissions, as on Linux. Without SACK, the peer's ACKs of marked ACKs look like
+            // duplicate ACKs.
             out.ecn = Segment.ECN_ECT0;
         }
+        a.sentWithDsack = c.is(Tcb.DSACK_PENDING) && !a.handshakeAckPending;
+        a.reportedDuplicate = a.sentWithDsack ? c.extras.dsackStart : 0;
         if (a.handshakeAckPending) {
             a.handshakeAckPending = false;
             out.flags |= handshakeFlags(a.handshakeEcn);

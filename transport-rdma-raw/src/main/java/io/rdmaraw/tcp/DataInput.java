@@ -293,7 +293,7 @@ final class DataInput {
     /** Schedules a D-SACK for the next ACK (RFC 2883). */
     static void reportDuplicate(TcpConnection c, int start, int end) {
         if (c.is(Tcb.ECN)) {
-            AccurateEcn.onDuplicate(c, start);
+            AccurateEcn.onDuplicate(c, start, end);
         }
         if (c.is(Tcb.SACK) && Sequence.before(start, end)) {
             c.requireExtras().dsackStart = start;

@@ -441,7 +441,7 @@ final class SegmentOutput {
         AccEcnOption option = c.is(Tcb.ECN) ? AccEcnOption.sentBy(c) : null;
         if (option != null) {
             sackBlocks = option.sackBlocks(sackBlocks, c.is(Tcb.TIMESTAMPS));
-            option.write(c, out, option.lengthBytes(sackBlocks, c.is(Tcb.TIMESTAMPS)));
+            option.write(out, option.lengthBytes(sackBlocks, c.is(Tcb.TIMESTAMPS)));
         }
         if (sackBlocks > 0) {
             writeSackBlocks(c, out, sackBlocks);

@@ -155,6 +155,36 @@ class AccurateEcnTest {
         d.hears("AEe 1 ack 11").send(10).says("PACe 11 len 10 ack 1 ect");
     }
 
+    /** The path drops ECT, and the client has no data of its own, so no timeout shows it. */
+    @Test
+    void secondRepeatedSynAckDisablesEctOfAcks() {
+        Dialogue d = client(accurate());
+        d.after(1000).hears("SAC 0 ack 1 mss 1000 sackOK").says("AC 1 ack 1 ect");
+        d.after(2000).hears("SAC 0 ack 1 mss 1000 sackOK").says("AC 1 ack 1");
+        d.hears("AEe 1 len 10 ack 1").after(50).says("AEe 1 ack 11").send(10).says("PAEe 1 len 10 ack 11 ect");
+    }
+
+    /** The path drops ECT, so the ACK that reported the duplicate was lost. */
+    @Test
+    void lostAckWithDuplicateDisablesEctOfAcks() {
+        Dialogue d = server(accurate());
+        d.hears("AEe 1 len 10 ack 1").after(50).says("AEe 1 ack 11 ect");
+        d.hears("AEe 1 len 10 ack 1").says("AEe 1 ack 11 sack 1-11 ect");
+        d.hears("AEe 1 len 10 ack 1").says("AEe 1 ack 11 sack 1-11");
+        d.hears("AEe 11 len 10 ack 1").after(50).says("AEe 1 ack 21").send(10).says("PAEe 1 len 10 ack 21 ect");
+    }
+
+    /** Keepalive does not count timeouts. */
+    @Test
+    void unansweredKeepAliveProbesDisableEct() {
+        Dialogue d = server(accurate());
+        d.c.keepAlive(true);
+        d.waits(8_000_000);
+        d.says("AEe 0 ack 1 ect").waits(80_000);
+        d.says("AEe 0 ack 1 ect").waits(80_000);
+        d.says("AEe 0 ack 1").hears("AEe 1 ack 1").send(10).says("PAEe 1 len 10 ack 1 ect");
+    }
+
     /** Section 3.2.2.1: an ACK that echoes the handshake has no SACK blocks. */
     @Test
     void dataAfterSynAckIsSackedInSecondAck() {
