@@ -14,10 +14,11 @@ final class AccEcnOption {
 
     private static final int OPTIONS_BYTES = 40;
     private static final int ALL_COUNTERS = TcpOptions.ACC_ECN_ECT1 | TcpOptions.ACC_ECN_CE | TcpOptions.ACC_ECN_ECT0;
-    private static final int TWO_COUNTERS = TcpOptions.ACC_ECN_ECT1 | TcpOptions.ACC_ECN_CE;
+    private static final int ECT1_AND_CE = TcpOptions.ACC_ECN_ECT1 | TcpOptions.ACC_ECN_CE;
+    private static final int ECT0_AND_CE = TcpOptions.ACC_ECN_ECT0 | TcpOptions.ACC_ECN_CE;
     /** Length with all three counters, including padding. */
     private static final int FULL_BYTES = 12;
-    /** Length with the counters of ECT(1) and CE. */
+    /** Length with the counters of CE and one ECT codepoint. */
     private static final int TWO_COUNTERS_BYTES = 8;
     /** SACK blocks that the option never displaces. */
     private static final int MIN_SACK_BLOCKS = 2;
@@ -26,16 +27,18 @@ final class AccEcnOption {
     /** Initial value of the counters of ECT(0) and ECT(1). It is not 0, so that a path that clears them is detected. */
     private static final int INITIAL_ECT_BYTES = 1;
     private static final int COUNTER_BITS = 24;
-    /** After this many bytes without an option, a counter might wrap before the first one arrives. */
+    /** If more bytes are acknowledged before the first option arrives, its counters may have wrapped. */
     private static final int MAX_BYTES_BEFORE_FIRST = (1 << COUNTER_BITS - 1) - 1;
+    /** Limit of {@link #untakenBytes}. No more data can be in flight. */
+    private static final int MAX_UNTAKEN_BYTES = 1 << 30;
 
     // ---- the receiver ----
 
     private int receivedEct1Bytes = INITIAL_ECT_BYTES;
     private int receivedCeBytes;
     private int receivedEct0Bytes = INITIAL_ECT_BYTES;
-    /** Length of an option with all counters that have grown since the last option; 0 if none has. */
-    private byte dueBytes;
+    /** Counters that have grown since the last option: {@code ACC_ECN_*} bits. */
+    private byte due;
     /** The peer has sent the option, so it supports it and the path passes it. */
     private boolean peerSends;
     /** Options may not be sent: the configuration disables them, or the path drops segments that carry them. */
@@ -51,7 +54,9 @@ final class AccEcnOption {
     private boolean ignored;
     /** The peer's last count of bytes received with CE. */
     private int echoedCeBytes;
-    /** Bytes reported as marked that {@link #takeMarkedBytes} has not returned, less those that it had to estimate. */
+    /**
+     * Reported marked bytes not yet returned by {@link #takeMarkedBytes}. Negative if estimates exceeded the reports.
+     */
     private int untakenBytes;
 
     AccEcnOption(boolean enabled) {
@@ -66,14 +71,22 @@ final class AccEcnOption {
             return;
         }
         switch (s.ecn) {
-            case Segment.ECN_ECT1 -> receivedEct1Bytes += s.payloadLength;
-            case Segment.ECN_CE -> receivedCeBytes += s.payloadLength;
-            default -> receivedEct0Bytes += s.payloadLength;
+            case Segment.ECN_ECT1 -> {
+                receivedEct1Bytes += s.payloadLength;
+                due |= TcpOptions.ACC_ECN_ECT1;
+            }
+            case Segment.ECN_CE -> {
+                receivedCeBytes += s.payloadLength;
+                due |= TcpOptions.ACC_ECN_CE;
+            }
+            default -> {
+                receivedEct0Bytes += s.payloadLength;
+                due |= TcpOptions.ACC_ECN_ECT0;
+            }
         }
-        dueBytes = (byte) Math.max(dueBytes, s.ecn == Segment.ECN_ECT0 ? FULL_BYTES : TWO_COUNTERS_BYTES);
     }
 
-    /** Returns the option of a connection whose segments carry it, or null. */
+    /** Returns the option state if this connection's segments carry the option, otherwise null. */
     static AccEcnOption sentBy(TcpConnection c) {
         AccurateEcn a = AccurateEcn.of(c);
         return a != null && a.option.peerSends && !a.option.disabled ? a.option : null;
@@ -90,18 +103,23 @@ final class AccEcnOption {
      */
     int sackBlocks(int blocks, boolean timestamps) {
         for (int count = blocks; count >= Math.min(blocks, MIN_SACK_BLOCKS); count--) {
-            if (room(count, timestamps) >= dueBytes) {
+            if (room(count, timestamps) >= dueBytes()) {
                 return count;
             }
         }
         return blocks;
     }
 
+    /** Returns the length of an option with all counters that have grown since the last option; 0 if none has. */
+    private int dueBytes() {
+        return due == 0 ? 0 : (due & ~ECT0_AND_CE) != 0 && (due & ~ECT1_AND_CE) != 0 ? FULL_BYTES : TWO_COUNTERS_BYTES;
+    }
+
     /** Returns the length of the option beside that many SACK blocks; 0 if it does not fit. */
     int lengthBytes(int sackBlocks, boolean timestamps) {
         int room = room(sackBlocks, timestamps);
         return room >= FULL_BYTES ? FULL_BYTES
-                : room >= TWO_COUNTERS_BYTES && dueBytes <= TWO_COUNTERS_BYTES ? TWO_COUNTERS_BYTES : 0;
+                : room >= TWO_COUNTERS_BYTES && dueBytes() <= TWO_COUNTERS_BYTES ? TWO_COUNTERS_BYTES : 0;
     }
 
     private static int room(int sackBlocks, boolean timestamps) {
@@ -114,16 +132,17 @@ final class AccEcnOption {
         if (!sent) {
             return;
         }
-        dueBytes = 0;
-        out.accEcn(lengthBytes == FULL_BYTES ? ALL_COUNTERS : TWO_COUNTERS, receivedEct1Bytes, receivedCeBytes,
-                receivedEct0Bytes);
+        int counters = lengthBytes == FULL_BYTES ? ALL_COUNTERS
+                : (due & TcpOptions.ACC_ECN_ECT0) != 0 ? ECT0_AND_CE : ECT1_AND_CE;
+        due = 0;
+        out.accEcn(counters, receivedEct1Bytes, receivedCeBytes, receivedEct0Bytes);
     }
 
     /** Adds the option with initial counters to a SYN-ACK, behind its other options (section 3.2.3.2.1). */
     static void writeInitial(Segment synAck) {
         int room = OPTIONS_BYTES - synAck.optionsLengthBytes();
         if (room >= TWO_COUNTERS_BYTES) {
-            synAck.accEcn(room >= FULL_BYTES ? ALL_COUNTERS : TWO_COUNTERS, INITIAL_ECT_BYTES, 0, INITIAL_ECT_BYTES);
+            synAck.accEcn(room >= FULL_BYTES ? ALL_COUNTERS : ECT1_AND_CE, INITIAL_ECT_BYTES, 0, INITIAL_ECT_BYTES);
         }
     }
 
@@ -137,7 +156,7 @@ final class AccEcnOption {
 
     // ---- the sender (section 3.2.3.2) ----
 
-    /** Looks for the first option, and for its first counters. */
+    /** Records the first option and validates its first counters. */
     void detect(TcpConnection c, Segment s) {
         if (s.accEcnCounters == Segment.ABSENT) {
             ignored |= !peerSends && Sequence.after(c.sndUna, c.iss + MAX_BYTES_BEFORE_FIRST);
@@ -167,14 +186,17 @@ final class AccEcnOption {
             return NO_REPORT;
         }
         echoedCeBytes += growth;
-        untakenBytes += growth;
+        untakenBytes = Math.min(untakenBytes + growth, MAX_UNTAKEN_BYTES);
         return growth;
     }
 
-    /** Returns the bytes of new marks: those reported, or else the estimate, which a later report then lacks. */
+    /**
+     * Returns the newly marked bytes: the report, or the estimate without one. Estimates are deducted from later
+     * reports.
+     */
     int takeMarkedBytes(boolean reported, int estimate) {
         int bytes = reported ? Math.max(0, untakenBytes) : estimate;
-        untakenBytes -= bytes;
+        untakenBytes = Math.max(untakenBytes - bytes, -MAX_UNTAKEN_BYTES);
         return bytes;
     }
 }

@@ -147,14 +147,15 @@ final class AccurateEcn {
     static void begin(TcpConnection c, Segment s) {
         AccurateEcn a = new AccurateEcn(c.engine.config);
         c.requireExtras().accurateEcn = a;
-        a.option.detect(c, s);
         a.handshakeEcn = (byte) s.ecn;
         if (!s.has(TcpFlags.ACK)) {
+            // Section 3.2.3.2.1: an option on a SYN is ignored.
             if (!c.is(Tcb.PASSIVE_OPEN) && Ecn.fallsBack(c)) {
                 c.clear(Tcb.ECN_SENDER);
             }
             return;
         }
+        a.option.detect(c, s);
         a.handshakeAckPending = true;
         if (s.ecn == Segment.ECN_CE) {
             // Section 3.2.2.2: a mark on the SYN-ACK counts once, even if several SYN-ACKs arrive.
@@ -389,7 +390,7 @@ final class AccurateEcn {
         int marks = a.newMarks(ace, sample.deliveredSegments, reportedBytes, c.sndMss);
         a.echoedCeMarks += marks;
         if (marks > 0 && !a.feedbackIgnored) {
-            a.onMarks(c, sample, marks, reportedBytes != AccEcnOption.NO_REPORT);
+            a.onMarks(c, sample, marks, reportedBytes);
         }
     }
 
@@ -425,7 +426,8 @@ final class AccurateEcn {
     /**
      * Returns by how much the peer's counter has grown (appendix A.2.1). If ACKs may have been lost, the field
      * may have wrapped; the largest possible growth is assumed then. If the peer thins its ACKs, no loss is
-     * assumed. With a report, the field has wrapped if so few marks cannot have so many bytes (appendix A.2.2).
+     * assumed. With a report, the field has wrapped if the reported bytes exceed that many full-sized segments
+     * (appendix A.2.2).
      */
     private int newMarks(int ace, int segments, int reportedBytes, int mss) {
         int minGrowth = ace - echoedCeMarks & ACE_MODULUS - 1;
@@ -437,13 +439,19 @@ final class AccurateEcn {
         return wrapped ? segments - (segments - minGrowth) % ACE_MODULUS : minGrowth;
     }
 
-    private void onMarks(TcpConnection c, AckSample sample, int marks, boolean reported) {
-        sample.marked = true;
+    private void onMarks(TcpConnection c, AckSample sample, int marks, int reportedBytes) {
         c.engine.counters.congestionMarksEchoed += marks;
+        int maxBytes = c.sndNxt - c.sndUna + sample.ackedBytes;
         // Appendix A.3: without a report, estimates the marked bytes from the mean segment size.
-        int bytes = option.takeMarkedBytes(reported, marks * (sample.deliveredSegments > 0
-                ? sample.deliveredBytes / sample.deliveredSegments : c.sndMss));
-        markedBytes = Math.min(markedBytes + bytes, c.sndNxt - c.sndUna + sample.ackedBytes);
+        int bytes = option.takeMarkedBytes(reportedBytes != AccEcnOption.NO_REPORT,
+                (int) Math.min(maxBytes, (long) marks * (sample.deliveredSegments > 0
+                        ? sample.deliveredBytes / sample.deliveredSegments : c.sndMss)));
+        if (bytes == 0 && reportedBytes <= 0) {
+            // Only ACKs were marked. They say nothing about the path of the data.
+            return;
+        }
+        sample.marked = true;
+        markedBytes = (int) Math.min((long) markedBytes + bytes, maxBytes);
         c.requireExtras().deliveredMarkedBytes += bytes;
         // Marks on data sent before the last reduction are already answered (RFC 3168 section 6.1.2).
         reductionPending |= Sequence.after(c.sndUna, c.ecnEndSeq) || c.sndUna == c.ecnEndSeq && sample.ackedBytes == 0;

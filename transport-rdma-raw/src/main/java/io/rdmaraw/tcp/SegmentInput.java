@@ -46,7 +46,9 @@ final class SegmentInput {
         if (c.is(Tcb.FIN_SENT) && c.sndUna == c.sndNxt && !onFinAcknowledged(c, now)) {
             return;
         }
-        Ecn.onSegment(c, s, now);
+        if (acceptable) {
+            Ecn.onSegment(c, s, now);
+        }
         // Sixth check: urgent pointer. Seventh: text. Eighth: FIN.
         if (acceptable && s.has(TcpFlags.URG)) {
             DataInput.onUrgentPointer(c, s);

@@ -128,8 +128,11 @@ class AccEcnOptionTest {
         timed.hears("AEe 101 len 10 ack 1 ts 101/0 ect").says("AEe 1 ack 1 sack 101-111 option 1/0/11 ect");
         timed.hears("AEe 201 len 10 ack 1 ts 101/0 ce").says("ACe 1 ack 1 sack 201-211,101-111 option 1/10 ect");
         timed.hears("AEe 301 len 10 ack 1 ts 101/0 ce").says("AECe 1 ack 1 sack 301-311,201-211 option 1/20 ect");
+        // The other order begins with the counter of ECT(0).
         timed.hears("AEe 401 len 10 ack 1 ts 101/0 ect");
-        timed.says("AECe 1 ack 1 sack 401-411,301-311,201-211 option none ect");
+        timed.says("AECe 1 ack 1 sack 401-411,301-311 option -/20/21 ect");
+        timed.hears("AEe 501 len 10 ack 1 ts 101/0 ect").hears("AEe 601 len 10 ack 1 ts 101/0 ect1");
+        timed.says("AECe 1 ack 1 sack 601-611,501-511,401-411 option none ect");
     }
 
     /** The payload is smaller by the option, and by the SACK blocks beside it. */
@@ -190,10 +193,43 @@ class AccEcnOptionTest {
         assertEquals(2000, marked(d), "the report includes the estimated bytes");
         sends(d, 1).after(10).hears("AE 1 ack 7001 option 1/1999/4001");
         assertEquals(3000, marked(d), "a count that has shrunk is no report");
-        // A marked ACK of ours has no payload.
-        Dialogue ack = sends(client(accurate()), 1).after(10).hears("ACe 1 ack 1001 option 1/0/1001");
-        assertEquals(0, marked(ack));
-        assertEquals(1, ack.engine.counters().congestionMarksEchoed);
+    }
+
+    /** A marked ACK has no payload and says nothing about the path of the data. */
+    @Test
+    void marksOfAcksDoNotReduceTheWindow() {
+        Dialogue d = sends(client(accurate()), 2).after(10).hears("ACe 1 ack 1001 option 1/0/1001");
+        d.hears("AECe 1 ack 2001 option 1/0/2001");
+        assertEquals(0, marked(d));
+        assertEquals(2, d.engine.counters().congestionMarksEchoed);
+        sends(d, 1).after(10).hears("AECe 1 ack 3001 option 1/0/3001");
+        assertEquals(0, d.engine.counters().ecnReductions);
+    }
+
+    /** Section 3.2.3.2.1: a SYN must not have the option. */
+    @Test
+    void optionOfSynIsIgnored() {
+        Dialogue d = new Dialogue(accurate()).listen(8).hears("SECe 0 mss 1012 sackOK option 1/0/1");
+        d.says("SAC 0 ack 1 option 1/0/1").hears("AC 1 ack 1").send(10);
+        d.says("PAEe 1 len 10 ack 1 option none ect");
+    }
+
+    /** A peer may report more than was sent. */
+    @Test
+    void excessiveReportsAreLimited() {
+        Dialogue d = client(accurate());
+        for (int i = 1; i <= 400; i++) {
+            sends(d, 1).after(10).hears("AEe 1 ack " + (1 + 1000 * i) + " option 1/" + ((8_000_000L * i) & 0xFF_FFFF)
+                    + "/1");
+        }
+        d.send(1000).after(10).hears("ACe 1 ack 401001 option 1/" + ((8_000_000L * 400 + 1000) & 0xFF_FFFF) + "/1");
+        assertEquals(1 << 30, marked(d));
+        d = client(accurate());
+        AccEcnOption option = AccurateEcn.of(d.c).option;
+        for (int i = 0; i < 3; i++) {
+            option.takeMarkedBytes(false, 1 << 30);
+        }
+        assertEquals(0, option.takeMarkedBytes(true, 0));
     }
 
     /** Appendix A.2.2: the report decides whether the field has wrapped while ACKs were lost. */

@@ -397,6 +397,15 @@ class AccurateEcnTest {
         d.says("Ae 1 ack 701 ect", "AECe 1 ack 1001 ect");
     }
 
+    /** A probe of the closed window is not acceptable, although its ACK field is used. */
+    @Test
+    void marksOfProbesOfClosedWindowDoNotCount() {
+        Dialogue d = server(accurate());
+        d.c.rcvAdv = d.c.rcvNxt;
+        d.hears("AEe 1 len 1 ack 1 ce");
+        assertEquals(0, d.engine.counters().congestionMarksIn);
+    }
+
     /** Duplicates and segments outside the window are not acceptable. */
     @Test
     void marksOfUnacceptableSegmentsDoNotCount() {
@@ -482,6 +491,19 @@ class AccurateEcnTest {
     }
 
     // ---- congestion response ----
+
+    /** With nothing in flight, only ACKs can be marked. They say nothing about the path of the data. */
+    @Test
+    void marksWhileIdleDoNotReduceTheWindow() {
+        Dialogue d = new Dialogue(accurate().timestamps(true)).connect().says("SECe 0").after(10);
+        int echo = d.c.timestamp(d.now - 10_000_000);
+        d.hears("SAC 0 ack 1 mss 1012 ts 100/" + echo).says("AC 1 ack 1");
+        sends(d, 1).after(10).hears("AEe 1 ack 1001 ts 120/" + echo).hears("ACe 1 ack 1001 ts 121/" + echo);
+        assertEquals(1, echoed(d));
+        sends(d, 1).after(10).hears("ACe 1 ack 2001 ts 140/" + echo);
+        assertEquals(0, d.engine.counters().ecnReductions);
+        assertEquals(0, d.c.info().deliveredMarkedBytes());
+    }
 
     @ParameterizedTest
     @CsvSource({"false, 7000", "true, 7000"})

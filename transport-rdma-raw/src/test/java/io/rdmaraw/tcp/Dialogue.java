@@ -293,7 +293,8 @@ final class Dialogue {
         if (s.accEcnCounters == Segment.ABSENT) {
             text.append("none");
         } else {
-            text.append(s.accEcnEct1Bytes).append('/').append(s.accEcnCeBytes);
+            text.append((s.accEcnCounters & TcpOptions.ACC_ECN_ECT1) == 0 ? "-" : s.accEcnEct1Bytes);
+            text.append('/').append(s.accEcnCeBytes);
             text.append((s.accEcnCounters & TcpOptions.ACC_ECN_ECT0) == 0 ? "" : "/" + s.accEcnEct0Bytes);
         }
         return text + (s.ecn == Segment.ECN_ECT0 ? " ect" : "");
