@@ -10,11 +10,24 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.netty.buffer.Unpooled;
 import io.rdmaraw.tcp.segment.Segment;
 import io.rdmaraw.tcp.segment.TcpFlags;
+import io.rdmaraw.tcp.send.SendState;
 import org.junit.jupiter.api.Test;
 
 /** Data transfer without loss: windows, ACKs, small segments, probes. */
 class DataTest {
     private static final String NO_SACK = "SA 0 ack 1 win 65535 mss 1000 ws 0";
+
+    /** A state of the pool keeps nothing of its last connection. */
+    @Test
+    void sendStateIsResetWithoutFlight() {
+        SendState state = new SendState();
+        state.maxFlightBytes = 10_000;
+        state.reset(1);
+        assertEquals(0, state.maxFlightBytes);
+        state.maxFlightBytes = 10_000;
+        state.resume();
+        assertEquals(0, state.maxFlightBytes);
+    }
 
     // ---- receiving ----
 

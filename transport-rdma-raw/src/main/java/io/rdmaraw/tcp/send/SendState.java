@@ -22,7 +22,10 @@ public final class SendState {
     public int splitRestBytes;
     /** End of the last segment that was smaller than the MSS. Nagle's algorithm waits for its acknowledgement. */
     public int smallEndSeq;
-    /** Most bytes in flight during a round trip, which ends when {@link #maxFlightEndSeq} is acknowledged. */
+    /**
+     * Maximum number of bytes in flight in the present round trip, which ends when {@link #maxFlightEndSeq} is
+     * acknowledged.
+     */
     public int maxFlightBytes;
     public int maxFlightEndSeq;
     /** Time since which the connection has had data to send or in flight. */
@@ -47,6 +50,7 @@ public final class SendState {
         recovery.reset(seq);
         splitRestBytes = 0;
         smallEndSeq = seq;
+        maxFlightBytes = 0;
         maxFlightEndSeq = seq;
         limit = Limit.NONE;
         awaitingSendRoom = false;
@@ -85,6 +89,7 @@ public final class SendState {
         recovery.recoveryPoint = queue.endSeq();
         splitRestBytes = 0;
         smallEndSeq = queue.endSeq();
+        maxFlightBytes = 0;
         maxFlightEndSeq = queue.endSeq();
         awaitingSendRoom = false;
         maxSegments = 0;
