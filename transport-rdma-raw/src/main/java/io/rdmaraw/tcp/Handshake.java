@@ -122,7 +122,7 @@ final class Handshake {
         int length = Math.min(c.queuedBytes(), limit);
         if (out.fastOpenCookieLengthBytes > 0 && length > 0) {
             c.synDataBytes = (char) c.sendState.queue.slice(c.iss + 1, length, c.engine.config.maxSlices, out);
-            // Linux sets no PSH beside SYN.
+            // A SYN has no PSH, as on Linux.
             out.flags &= ~TcpFlags.PSH;
             c.engine.counters.payloadBytesOut += c.synDataBytes;
         }

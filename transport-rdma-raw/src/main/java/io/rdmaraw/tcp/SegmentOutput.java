@@ -329,7 +329,7 @@ final class SegmentOutput {
             }
             c.engine.counters.payloadBytesOut += sent;
             if (c.is(Tcb.ECN_SENDER) && !repeatsSynData(c)) {
-                // RFC 3168 section 6.1.5: no ECT on retransmissions, probes and ACKs
+                // RFC 3168 section 6.1.5: retransmissions, probes and ACKs get ECT only with accurate feedback.
                 out.ecn = Segment.ECN_ECT0;
                 if (c.is(Tcb.CWR_PENDING)) {
                     c.clear(Tcb.CWR_PENDING);
@@ -349,7 +349,7 @@ final class SegmentOutput {
             out.segmentSizeBytes = mss;
         }
         if (sent > mss) {
-            // As Linux: the GRO of the receiver delivers a run of segments when it sees PSH (__tcp_transmit_skb).
+            // As on Linux, a TSO frame has PSH, so that the receiver's GRO delivers the run (__tcp_transmit_skb).
             out.flags |= TcpFlags.PSH;
         }
         append(c, f, end, now);
@@ -414,7 +414,7 @@ final class SegmentOutput {
         return AccEcnOption.sackOptionBytes(blocks) + option.lengthBytes(blocks, c.is(Tcb.TIMESTAMPS));
     }
 
-    /** Returns the number of SACK blocks to send, as far as there is room beside timestamps. */
+    /** Returns the number of SACK blocks that fit beside the timestamps. */
     private static int sackBlocks(TcpConnection c) {
         if (c.reassembly == null && !c.is(Tcb.DSACK_PENDING) || !c.is(Tcb.SACK)) {
             return 0;

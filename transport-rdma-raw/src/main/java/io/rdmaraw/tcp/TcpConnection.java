@@ -30,7 +30,8 @@ public final class TcpConnection extends Tcb implements CongestionWindow, Segmen
 
     /**
      * Queues the readable bytes of {@code data} and takes over the reference. The bytes are sent as the windows
-     * allow, and the buffer is released when they are acknowledged. Limit {@link #queuedBytes()} yourself; the
+     * allow, and the buffer is released when they are acknowledged. Without {@link #push()}, only segments for
+     * segmentation offload have PSH. Limit {@link #queuedBytes()} yourself; the
      * queue accepts up to 1 GiB. The readable bytes must not change until the buffer is released. Its reader
      * index is not moved.
      *

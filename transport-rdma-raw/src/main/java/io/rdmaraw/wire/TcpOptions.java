@@ -173,7 +173,7 @@ public final class TcpOptions {
         }
     }
 
-    /** Reads the counters that are complete; RFC 9768 section 3.2.3 ignores other lengths' remaining bytes. */
+    /** Reads the complete counters. Remaining bytes are padding. */
     private void readAccEcn(long option, boolean ect1First, int optionBytes) {
         int count = Math.min((optionBytes - 2) / ACC_ECN_COUNTER_BYTES, ACC_ECN_COUNTERS);
         accEcnCounters = 0;

@@ -228,8 +228,8 @@ public final class Segment extends SegmentPayload {
     }
 
     /**
-     * Sets the AccECN option. Only the counters named by {@code counters} are sent: those from ECT(1) or those from
-     * ECT(0) on, without a gap.
+     * Sets the AccECN option. Only the counters named by {@code counters} are sent. They must be a prefix of ECT(1),
+     * CE, ECT(0) or of ECT(0), CE, ECT(1).
      */
     public Segment accEcn(int counters, int ect1Bytes, int ceBytes, int ect0Bytes) {
         accEcnCounters = counters;

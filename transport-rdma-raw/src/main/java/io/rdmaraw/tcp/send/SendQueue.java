@@ -13,7 +13,7 @@ import java.util.Arrays;
  */
 public final class SendQueue {
     private static final int INITIAL_CAPACITY = 4;
-    /** Set beside a reader index if a write of the user ends with the buffer. */
+    /** Sign bit of a reader index: a user's write ends with this buffer. */
     private static final int PUSHED = 0x8000_0000;
 
     private ByteBuf[] buffers = new ByteBuf[INITIAL_CAPACITY];
@@ -69,7 +69,9 @@ public final class SendQueue {
         endSeq += length;
     }
 
-    /** Marks the end of a write: the segment with the last byte of the queue gets PSH, also if more bytes follow. */
+    /**
+     * Marks the end of a write. The segment with the present last byte gets PSH, even if more data is queued later.
+     */
     public void push() {
         if (count > 0) {
             positions[2 * (head + count - 1 & buffers.length - 1) + 1] |= PUSHED;

@@ -3,7 +3,7 @@ package io.rdmaraw.verbs.mlx5;
 import java.util.Map;
 
 /**
- * Which requests are written to the register instead of a doorbell. Users choose by libmlx5's variables, for example in
+ * Selects the requests that are written to the register as a whole. Users choose by libmlx5's variables, for example in
  * a virtual machine whose pages of registers are not write-combining ({@code get_shut_up_bf} and {@code get_always_bf}
  * in {@code providers/mlx5/mlx5.c}).
  */
