@@ -395,6 +395,8 @@ public final class TcpTransport implements StreamTransport {
      * @return the room in bytes; 0 if the connection has ended
      */
     int makeSendRoom() {
+        // As on Linux, a writer that waits for room has ended a write.
+        connection.push();
         stack().flushNow();
         stack().receiveNow();
         return closeReason == null ? sendRoom() : 0;
