@@ -112,12 +112,13 @@ static int64_t virtual_millis(void)
 
 /* ---- the broker ---- */
 
-static int fake_transact(struct sv_broker *broker, const struct sv_broker_request *request, unsigned *count)
+static int fake_transact(struct sv_broker *broker, struct sv_broker_request *request, unsigned *count)
 {
     int64_t work_millis = request->call == SV_BROKER_RESUME ? RESUME_MILLIS : self->rule_millis;
     *count = request->call == SV_BROKER_RESUME;
     if (broker->error != 0)
         return sv_explain(broker->error, "the broker has ended");
+    request->sequence = ++broker->sequence;
     int64_t deadline = broker->deadline_millis != 0 ? broker->deadline_millis : virtual_millis() + REQUEST_MILLIS;
     broker->unanswered = block(true, work_millis, deadline) != 0;
     return broker->unanswered == 0 ? 0 : sv_explain(ETIMEDOUT, "late");
