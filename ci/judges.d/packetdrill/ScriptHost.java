@@ -39,9 +39,7 @@ final class ScriptHost implements TcpEvents {
     private static final long SPIN_NANOS = 2_000;
     /** Wall-clock time after which a call that waits moves the virtual clock itself. */
     private static final long PATIENCE_MILLIS = 3_000;
-    /** Wall-clock time in which a call that can end does so, and in which its thread then reads the clock. */
-    private static final long SETTLING_NANOS = 500_000_000;
-    private static final long READING_NANOS = 10_000_000_000L;
+    private static final long SETTLING_NANOS = 200_000_000;
     private static final int MSG_DONTWAIT = 0x40;
     private static final int MSG_PEEK = 2;
     private static final int MSG_ERRQUEUE = 0x2000;
@@ -170,8 +168,7 @@ final class ScriptHost implements TcpEvents {
     /** Gives a call that could end now some wall-clock time to end, and its thread time to read the clock. */
     private void letOthersEnd() {
         long from = System.nanoTime();
-        while (waiting > 0 && System.nanoTime() - from < SETTLING_NANOS
-                || !ending.isEmpty() && System.nanoTime() - from < READING_NANOS) {
+        while ((waiting > 0 || !ending.isEmpty()) && System.nanoTime() - from < SETTLING_NANOS) {
             try {
                 wait(1);
             } catch (InterruptedException e) {
@@ -188,20 +185,18 @@ final class ScriptHost implements TcpEvents {
 
     /** Waits until there is an answer. A time of 0 is for ever; then the answer is {@code late}. */
     private Answer await(Attempt attempt, long untilNanos, Answer late) {
-        for (boolean waited = false; ; waited = true) {
+        while (true) {
             Answer answer = attempt.tryNow();
-            if (answer == null && nowNanos >= untilNanos) {
-                answer = late;
-            }
             if (answer != null) {
-                if (waited) {
-                    ending.add(Thread.currentThread());
-                }
                 return answer;
+            }
+            if (nowNanos >= untilNanos) {
+                return late;
             }
             long before = calls;
             long waitedFrom = System.nanoTime();
             waiting++;
+            ending.add(Thread.currentThread());
             try {
                 wait(PATIENCE_MILLIS);
             } catch (InterruptedException e) {
