@@ -40,6 +40,8 @@ final class ScriptHost implements TcpEvents {
     /** Wall-clock time after which a call that waits moves the virtual clock itself. */
     private static final long PATIENCE_MILLIS = 3_000;
     private static final long SETTLING_NANOS = 200_000_000;
+    /** Wall-clock time for a call that another thread has begun to arrive here. */
+    private static final long ARRIVING_NANOS = 30_000_000;
     private static final int MSG_DONTWAIT = 0x40;
     private static final int MSG_PEEK = 2;
     private static final int MSG_ERRQUEUE = 0x2000;
@@ -168,7 +170,7 @@ final class ScriptHost implements TcpEvents {
     /** Gives a call that could end now some wall-clock time to end, and its thread time to read the clock. */
     private void letOthersEnd() {
         long from = System.nanoTime();
-        while ((waiting > 0 || !ending.isEmpty()) && System.nanoTime() - from < SETTLING_NANOS) {
+        while (System.nanoTime() - from < (waiting > 0 || !ending.isEmpty() ? SETTLING_NANOS : ARRIVING_NANOS)) {
             try {
                 wait(1);
             } catch (InterruptedException e) {
