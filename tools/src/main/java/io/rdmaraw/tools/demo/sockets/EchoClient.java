@@ -6,6 +6,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.util.internal.StringUtil;
 import io.rdmaraw.channel.RdmaRawDatagramChannel;
 import io.rdmaraw.channel.RdmaRawSocketChannel;
+import io.rdmaraw.metrics.RdmaRawTcpInfo;
 import io.rdmaraw.tools.run.Loops;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -28,6 +29,9 @@ final class EchoClient implements AutoCloseable {
     /** The own MTU of an interface may be longer; then no datagram but the last is fragmented. */
     private static final int MTU_BYTES = 1500;
     private static final int FRAGMENTED_BYTES = 12_000;
+    /** A quarter of the segments of a transfer may be lost. Short transfers are not judged. */
+    private static final int MAX_RETRANSMITTED_SHARE_DIVISOR = 4;
+    private static final int MIN_BULK_SEGMENTS = 1_000;
     private static final long PATIENCE_SECONDS = 30;
 
     private final Loops loops;
@@ -38,7 +42,11 @@ final class EchoClient implements AutoCloseable {
     EchoClient(String device, int serverLoops) {
         loops = new Loops(1, DemoHost.CLIENT.config(device));
         this.serverLoops = serverLoops;
-        sockets = Math.max(MIN_SOCKETS, SOCKETS_PER_LOOP * serverLoops);
+        sockets = socketsFor(serverLoops);
+    }
+
+    static int socketsFor(int serverLoops) {
+        return Math.max(MIN_SOCKETS, SOCKETS_PER_LOOP * serverLoops);
     }
 
     List<CheckResult> run() throws InterruptedException {
@@ -48,8 +56,9 @@ final class EchoClient implements AutoCloseable {
             int longest = family.maxDatagramBytes(MTU_BYTES);
             check("tcp", family, sockets, sender -> connect(new StreamCheck(sender, BYTES), server));
             check("tcp-bulk", family, 1, sender -> connect(new StreamCheck(sender, BULK_BYTES), server));
+            // Fragments of more sockets at a time might exceed the receive queues.
             check("udp", family, sockets, sender -> bind(new DatagramCheck(sender, server, 1, 18, 512, longest - 1,
-                    longest, FRAGMENTED_BYTES), family));
+                    longest, sender < MIN_SOCKETS ? FRAGMENTED_BYTES : longest), family));
         }
         return results;
     }
@@ -84,6 +93,9 @@ final class EchoClient implements AutoCloseable {
         }
         for (Socket socket : opened) {
             Channel channel = socket.opened().channel();
+            if (failure.isEmpty() && channel instanceof RdmaRawSocketChannel stream) {
+                failure = failureOf(stream.tcpInfo().sync().getNow());
+            }
             channel.close().sync();
         }
         if (failure.isEmpty() && count == sockets && served.size() < serverLoops) {
@@ -109,6 +121,13 @@ final class EchoClient implements AutoCloseable {
         } catch (TimeoutException e) {
             return "no answer after " + socket.check().progress();
         }
+    }
+
+    /** TCP replaces what a wrong card sends, so that each byte comes back. It then retransmits most segments. */
+    static String failureOf(RdmaRawTcpInfo info) {
+        boolean isBulk = info.segmentsOut() >= MIN_BULK_SEGMENTS;
+        return isBulk && info.retransmittedSegments() > info.segmentsOut() / MAX_RETRANSMITTED_SHARE_DIVISOR
+                ? info.retransmittedSegments() + " of " + info.segmentsOut() + " segments were retransmitted" : "";
     }
 
     @Override
