@@ -4,9 +4,9 @@ import io.rdmaraw.net.IpAddress;
 import io.rdmaraw.net.Link;
 import io.rdmaraw.net.NetworkSnapshot;
 
+import java.io.IOException;
 import java.net.BindException;
 import java.net.NoRouteToHostException;
-import java.io.IOException;
 import java.net.SocketException;
 
 /** Creates the exceptions that networks of all kinds have in common, with the messages of Linux. */
